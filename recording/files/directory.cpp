@@ -58,17 +58,38 @@ std::string why_not(const std::string& path) {
   return error_line(path, error.message());
 }
 
+// The same for writing; throws if the disk is at fault.
+std::string why_not_writable(const std::string& path) {
+  if (is_disk_fault(last_error())) fail(path);
+  return why_not(path);
+}
+
+struct stat facts_of(const std::string& path, int directory) {
+  struct stat facts {};
+  if (::fstat(directory, &facts) != 0) fail(path);
+  return facts;
+}
+
 // The error if this user must not write recordings into the directory; empty if they may.
 std::string check_writable(const std::string& path, int directory) {
-  struct stat facts {};
-  if (::fstat(directory, &facts) != 0) return error_line(path, last_error().message());
+  const struct stat facts = facts_of(path, directory);
   if (facts.st_uid != ::geteuid())
     return error_line(path, "belongs to another user (uid " + std::to_string(facts.st_uid) + ")");
-  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0)
-    return error_line(path, last_error().message());
-  if ((facts.st_mode & 0777) != 0700 && ::fchmod(directory, 0700) != 0)
-    return error_line(path, last_error().message());
-  return "";
+  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) == 0) return "";
+  if (is_disk_fault(last_error())) fail(path);
+  return error_line(path, last_error().message());
+}
+
+// A volume that was just mounted: its root has the mode that the mount gave it.
+bool is_empty_file_system(const std::string& path, int directory) {
+  struct stat parent {};
+  if (::fstatat(directory, "..", &parent, 0) != 0) fail(path);
+  if (parent.st_dev == facts_of(path, directory).st_dev) return false;
+  const auto entries = entries_of(directory);
+  if (!entries) fail(path);
+  std::size_t count = 0;
+  while (::readdir(entries.get())) ++count;
+  return count <= 2;  // "." and ".."
 }
 
 std::optional<FileNumber> number_of(std::string_view name) {
@@ -104,25 +125,56 @@ Result<void, std::error_code> checked(int result) {
 
 }  // namespace
 
+bool is_disk_fault(std::error_code why) {
+  switch (why.value()) {
+    case EACCES:
+    case EPERM:
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case ENOLCK:
+    case ENOSYS:
+    case EOPNOTSUPP: return false;
+    default: return true;
+  }
+}
+
 Result<Directory, std::string> Directory::open(const std::string& path, For use) {
   Directory directory;
   directory.path_ = without_slashes(path);
   const char* name = directory.path_.c_str();
   if (use == For::writing && ::mkdir(name, 0700) != 0 && errno != EEXIST)
-    return error_line(directory.path_, last_error().message());
+    return why_not_writable(directory.path_);
   directory.directory_ =
       FileDescriptor(::open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.directory_) return why_not(directory.path_);
-  if (use == For::writing) {
-    std::string error = check_writable(directory.path_, directory.directory_.get());
-    if (!error.empty()) return error;
-  }
+  if (!directory.directory_)
+    return use == For::writing ? why_not_writable(directory.path_) : why_not(directory.path_);
+  std::string error = use == For::reading ? "" : directory.why_not_for(use);
+  if (!error.empty()) return error;
   return directory;
 }
 
+// Why files must not be made or changed in it; empty if they may.
+std::string Directory::why_not_for(For use) const {
+  std::string error = check_writable(path_, directory_.get());
+  const bool is_private = (mode() & 077) == 0;
+  if (!error.empty() || (use == For::writing && is_private) || !list().empty()) return error;
+  if (use == For::changing) return error_line(path_, "has no segment file");
+  if (is_empty_file_system(path_, directory_.get())) return error;
+  std::array<char, 8> octal;
+  std::snprintf(octal.data(), octal.size(), "%04o", mode());
+  return error_line(path_, "has mode " + std::string(octal.data()) +
+                               " and no segment file: run chmod 700 " + path_ +
+                               ", or name another directory");
+}
+
+unsigned Directory::mode() const { return facts_of(path_, directory_.get()).st_mode & 07777; }
+
 bool Directory::lock_for_writing() {
   lock_ = open_lock_file(directory_.get(), path_);
-  if (try_lock(lock_.get(), LockedPart::writer)) return true;
+  if (try_lock(lock_.get(), path_, LockedPart::writer)) return true;
   lock_ = FileDescriptor();
   return false;
 }
@@ -137,8 +189,14 @@ bool Directory::has_maintainer() const {
 
 FileDescriptor Directory::lock_for_maintenance() const {
   FileDescriptor file = open_lock_file(directory_.get(), path_);
-  wait_for_lock(file.get(), LockedPart::maintenance);
+  wait_for_lock(file.get(), path_, LockedPart::maintenance);
   return file;
+}
+
+FileDescriptor Directory::try_lock_for_maintenance() const {
+  FileDescriptor file = open_lock_file(directory_.get(), path_);
+  if (try_lock(file.get(), path_, LockedPart::maintenance)) return file;
+  return FileDescriptor();
 }
 
 std::vector<FileNumber> Directory::list() const {
@@ -192,7 +250,13 @@ void Directory::remove_temporary(FileNumber number) const {
 }
 
 Result<void, std::error_code> Directory::remove(FileNumber number) const {
-  return checked(::unlinkat(directory_.get(), file_name(number).c_str(), 0));
+  const std::string name = file_name(number);
+  const auto removed = checked(::unlinkat(directory_.get(), name.c_str(), 0));
+  if (!removed) return removed;
+  // A rewrite cannot rename its temporary file any more. It may have done so between the two calls.
+  remove_temporary(number);
+  ::unlinkat(directory_.get(), name.c_str(), 0);
+  return removed;
 }
 
 Result<void, std::error_code> Directory::sync() const { return checked(::fsync(directory_.get())); }

@@ -21,26 +21,38 @@ using FileNumber = std::uint64_t;
 // client is ever part of a path.
 //
 // Besides segment files it has: `lock` (held by the writer), `removed` (numbers of streams that no
-// reader returns), `catalog.sqlite` (a cache). Confined to one thread. Functions without another
-// comment throw std::system_error.
+// reader returns), `next` (the number of the next stream), `catalog.sqlite` (a cache). Confined to
+// one thread. Functions without another comment throw std::system_error.
 class Directory {
  public:
-  enum class For { reading, writing };
+  enum class For {
+    reading,
+    changing,  // by a command: of files that exist
+    writing,   // by the service
+  };
 
-  // Opens the directory. For writing, it is made if it does not exist, it must belong to this user,
-  // and its mode is set to 0700. The error is one line that names the path: it is a link, is not a
-  // directory, belongs to another user, cannot be read or written.
+  // Opens the directory. The mode and the content of a directory that exists stay as they are, as
+  // its name may be mistyped. For changing, it must belong to this user and have a segment file.
+  // For writing, it must belong to this user; it is made, with mode 0700, if it does not exist; a
+  // directory to which other users have access must have a segment file, or be an empty file
+  // system. The error is one line that names the path. For writing, a fault of the disk is a
+  // std::system_error instead.
   static Result<Directory, std::string> open(const std::string& path, For use);
 
   const std::string& path() const { return path_; }
+  // The permissions: 0700 if only this user has access.
+  unsigned mode() const;
 
-  // Takes the lock of the writer, held until destruction. False: another process has it.
+  // Takes the lock of the writer, held until unlock_writing(). False: another process has it.
   bool lock_for_writing();
+  void unlock_writing() { lock_ = FileDescriptor(); }
   // True if a process has that lock.
   bool has_writer() const;
-  // Held while sealed files are replaced or deleted, so that two processes do not do it at the same
-  // time. Waits for the other process.
+  // Held while sealed files are replaced, so that two processes do not do it at the same time.
+  // Waits for the other process.
   FileDescriptor lock_for_maintenance() const;
+  // Does not wait: not open if another process has it.
+  FileDescriptor try_lock_for_maintenance() const;
   // True if a process has that lock.
   bool has_maintainer() const;
 
@@ -57,6 +69,8 @@ class Directory {
   Result<FileDescriptor, std::error_code> create_temporary(FileNumber number) const;
   Result<void, std::error_code> replace(FileNumber number) const;
   void remove_temporary(FileNumber number) const;  // if there is one
+  // Needs no lock: a rewrite that is going on fails, and does not bring the file back, because it
+  // first makes its temporary file, and then checks that the file exists.
   Result<void, std::error_code> remove(FileNumber number) const;
   // Syncs the directory: names of files are then on the disk.
   Result<void, std::error_code> sync() const;
@@ -69,11 +83,21 @@ class Directory {
   // Adds numbers, and syncs the file. Two processes may do it at the same time.
   void add_removed(const std::set<std::uint64_t>& streams) const;
 
+  // The number that keep_next_stream() kept, also if all segment files were deleted since; 1 if
+  // there is none. Throws also if the file is damaged.
+  std::uint64_t next_stream() const;
+  // Not synced: after a loss of power the number may be an older one.
+  Result<void, std::error_code> keep_next_stream(std::uint64_t number) const;
+
  private:
   Directory() = default;
+  std::string why_not_for(For use) const;
 
   std::string path_;
   FileDescriptor directory_, lock_;
 };
+
+// True if the error is a fault of the disk, and not of the configuration: it may go by itself.
+bool is_disk_fault(std::error_code why);
 
 }  // namespace millrace::recording

@@ -35,17 +35,17 @@ FileDescriptor open_lock_file(int directory, const std::string& path) {
   return file;
 }
 
-bool try_lock(int lock_file, LockedPart part) {
+bool try_lock(int lock_file, const std::string& path, LockedPart part) {
   struct flock lock = byte_of(part);
   if (::fcntl(lock_file, F_OFD_SETLK, &lock) == 0) return true;
-  if (errno != EAGAIN && errno != EACCES) fail_lock("fcntl");
+  if (errno != EAGAIN && errno != EACCES) fail_lock(path);
   return false;
 }
 
-void wait_for_lock(int lock_file, LockedPart part) {
+void wait_for_lock(int lock_file, const std::string& path, LockedPart part) {
   struct flock lock = byte_of(part);
   while (::fcntl(lock_file, F_OFD_SETLKW, &lock) != 0)
-    if (errno != EINTR) fail_lock("fcntl");
+    if (errno != EINTR) fail_lock(path);
 }
 
 bool is_locked(int directory, const std::string& path, LockedPart part) {

@@ -13,15 +13,15 @@ namespace millrace::recording {
 // std::system_error, which names `path`, the directory.
 enum class LockedPart : std::uint8_t {
   writer,       // held by the process that writes segment files
-  maintenance,  // held while sealed files are replaced or deleted
+  maintenance,  // held while sealed files are replaced
   removed,      // held while the file `removed` is replaced
 };
 
 // Makes the file if it does not exist. It is not locked.
 FileDescriptor open_lock_file(int directory, const std::string& path);
 // False if another open file has the lock.
-bool try_lock(int lock_file, LockedPart part);
-void wait_for_lock(int lock_file, LockedPart part);
+bool try_lock(int lock_file, const std::string& path, LockedPart part);
+void wait_for_lock(int lock_file, const std::string& path, LockedPart part);
 // True if any open file of any process has the lock. Makes no file.
 bool is_locked(int directory, const std::string& path, LockedPart part);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file `removed`: one number per line. It is replaced as a whole, so that a crash leaves no
-// part of a number.
+// The files with numbers of streams. `removed` has one per line: it is replaced as a whole, so that
+// a crash leaves no part of a number. `next` has 20 digits and a newline: each number is written
+// over the one before.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,9 +21,15 @@ namespace {
 
 constexpr const char* name = "removed";
 constexpr const char* new_name = "removed.new";
+constexpr const char* next_name = "next";
+constexpr std::size_t next_digits = 20;
+using NextLine = std::array<char, next_digits + 2>;  // with the newline, and a zero
 
 [[noreturn]] void fail_removed(const std::string& path, std::error_code error) {
   throw std::system_error(error, path + "/" + name);
+}
+[[noreturn]] void fail_next(const std::string& path, std::error_code error) {
+  throw std::system_error(error, path + "/" + next_name);
 }
 [[noreturn]] void fail_removed(const std::string& path) { fail_removed(path, last_error()); }
 
@@ -76,7 +83,7 @@ std::set<std::uint64_t> Directory::removed() const {
 
 void Directory::add_removed(const std::set<std::uint64_t>& streams) const {
   const FileDescriptor lock = open_lock_file(directory_.get(), path_);
-  wait_for_lock(lock.get(), LockedPart::removed);
+  wait_for_lock(lock.get(), path_, LockedPart::removed);
   std::set<std::uint64_t> all = removed();
   all.insert(streams.begin(), streams.end());
   std::string text;
@@ -84,6 +91,34 @@ void Directory::add_removed(const std::set<std::uint64_t>& streams) const {
   write_new(directory_.get(), path_, text);
   if (::renameat(directory_.get(), new_name, directory_.get(), name) != 0) fail_removed(path_);
   if (const auto synced = sync(); !synced) fail_removed(path_, synced.error());
+}
+
+std::uint64_t Directory::next_stream() const {
+  const FileDescriptor file(
+      ::openat(directory_.get(), next_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return 1;
+  NextLine line;
+  const ssize_t size = file ? ::pread(file.get(), line.data(), line.size(), 0) : -1;
+  if (size < 0) fail_next(path_, last_error());
+  if (size == 0) return 1;  // a loss of power after it was made
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + next_digits, number);
+  if (size != next_digits + 1 || error != std::errc() || end != line.data() + next_digits ||
+      *end != '\n')
+    fail_next(path_, std::make_error_code(std::errc::bad_message));
+  return number;
+}
+
+Result<void, std::error_code> Directory::keep_next_stream(std::uint64_t number) const {
+  const FileDescriptor file(
+      ::openat(directory_.get(), next_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return last_error();
+  NextLine line;
+  std::snprintf(line.data(), line.size(), "%020llu\n", static_cast<unsigned long long>(number));
+  const ssize_t size = ::pwrite(file.get(), line.data(), next_digits + 1, 0);
+  if (size < 0) return last_error();
+  if (size != next_digits + 1) return std::make_error_code(std::errc::no_space_on_device);
+  return {};
 }
 
 }  // namespace millrace::recording

@@ -81,10 +81,11 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
                                        const FileHead& head,
                                        const std::function<bool(std::uint64_t stream)>& keep) {
   const auto attempt = [&]() -> Result<Rewritten, std::error_code> {
-    const auto old = directory.open_to_read(head.file);
-    if (!old) return old.error();
+    // In this order, so that a file that is deleted now is not brought back (Directory::remove).
     auto file = directory.create_temporary(head.file);
     if (!file) return file.error();
+    const auto old = directory.open_to_read(head.file);
+    if (!old) return old.error();
     // The writer owns its descriptor; the time is set after the last write.
     const FileDescriptor again(::dup(file->get()));
     auto writer = SegmentWriter::begin(std::move(*file), head);

@@ -142,6 +142,9 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
           !arguments.older_than.empty() !=
       1)
     return std::string("exactly one of NUMBER, --name, --before and --older-than must be given");
+  // A directory without recordings stays as it is.
+  if (const auto directory = open_to_change(arguments.directory); !directory)
+    return directory.error();
   std::set<std::uint64_t> numbers;
   {
     const auto recordings = open_recordings(arguments, progress);

@@ -28,9 +28,7 @@ void print(const Recovered& file, std::ostream& out) {
 }  // namespace
 
 Result<Directory, std::string> open_to_change(const std::string& path) {
-  // Opened for reading first: opened for writing, a missing directory would be made.
-  auto directory = Directory::open(path, Directory::For::reading);
-  return directory ? Directory::open(path, Directory::For::writing) : std::move(directory);
+  return Directory::open(path, Directory::For::changing);
 }
 
 namespace {

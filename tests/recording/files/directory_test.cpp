@@ -55,10 +55,36 @@ TEST_CASE("a directory is made for writing only, and only its owner has access")
   CHECK(error_of(path, For::reading) == "No such file or directory");
   CHECK(Directory::open(path + "/", For::writing)->path() == path);
   CHECK(mode_of(path) == 0700);
-  ::chmod(path.c_str(), 0755);
-  CHECK(Directory::open(path, For::writing).has_value());
-  CHECK(mode_of(path) == 0700);
   CHECK(error_of(path + "/a/b", For::writing) == "No such file or directory");
+}
+
+TEST_CASE("a directory that other users have access to is refused, and stays as it is") {
+  const TemporaryDirectory temporary;
+  for (const mode_t mode : {01777, 0755, 0710}) {
+    ::chmod(temporary.path().c_str(), mode);
+    const std::string error = error_of(temporary.path(), For::writing);
+    CHECK_THAT(error, Catch::EndsWith("and no segment file: run chmod 700 " + temporary.path() +
+                                      ", or name another directory"));
+    CHECK(mode_of(temporary.path()) == mode);
+    CHECK(fs::is_empty(temporary.path()));
+  }
+  CHECK(error_of(temporary.path(), For::writing).rfind("has mode 0710 ", 0) == 0);
+}
+
+TEST_CASE("a directory that has segment files keeps its mode") {
+  const Opened opened;
+  expect(opened.directory.create(1));
+  ::chmod(opened.temporary.path().c_str(), 0755);
+  for (const For use : {For::writing, For::changing})
+    CHECK(expect(Directory::open(opened.temporary.path(), use)).mode() == 0755);
+  CHECK(mode_of(opened.temporary.path()) == 0755);
+}
+
+TEST_CASE("files are not changed in a directory without segment files, which is not made") {
+  const TemporaryDirectory temporary;
+  CHECK(error_of(temporary.path(), For::changing) == "has no segment file");
+  CHECK(fs::is_empty(temporary.path()));
+  CHECK(error_of(temporary.path() + "/none", For::changing) == "No such file or directory");
 }
 
 TEST_CASE("a link, a file, and a directory of another user are refused") {
@@ -186,6 +212,31 @@ TEST_CASE("a damaged list of removed streams is an error, not a shorter list") {
     write(opened.path("removed"), text);
     CHECK_THROWS_AS(opened.directory.removed(), std::system_error);
   }
+}
+
+TEST_CASE("the number of the next stream is kept, and damage is an error") {
+  Opened opened;
+  CHECK(opened.directory.next_stream() == 1);
+  expect(opened.directory.keep_next_stream(18));
+  expect(opened.directory.keep_next_stream(17'000'000'000));
+  CHECK(opened.directory.next_stream() == 17'000'000'000);
+  CHECK(read(opened.path("next")) == "00000000017000000000\n");
+  CHECK(mode_of(opened.path("next")) == 0600);
+  for (const char* text : {"17", "0000000001700000000x\n", "00000000017000000000", "x"}) {
+    write(opened.path("next"), text);
+    CHECK_THROWS_AS(opened.directory.next_stream(), std::system_error);
+  }
+  write(opened.path("next"), "");  // after a loss of power
+  CHECK(opened.directory.next_stream() == 1);
+}
+
+TEST_CASE("the lock for maintenance is not waited for") {
+  Opened opened;
+  FileDescriptor lock = opened.directory.try_lock_for_maintenance();
+  CHECK(static_cast<bool>(lock));
+  CHECK_FALSE(static_cast<bool>(opened.directory.try_lock_for_maintenance()));
+  lock = FileDescriptor();
+  CHECK(static_cast<bool>(opened.directory.try_lock_for_maintenance()));
 }
 
 TEST_CASE("the free space is that of the file system") {
