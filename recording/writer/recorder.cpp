@@ -28,6 +28,10 @@ Recorder::Recorder(RecorderSettings settings, PagePool& pages, RecordingStats& s
       series_(settings_.directory, settings_.lock_wait, settings_.wall, stats, notices),
       streams_(*this) {
   held_.reserve(pages.pages());
+  if (const auto begun = series_.begin(); !begun) {
+    ++failures_;
+    suspend(reason_of(begun.error()), begun.error().message());
+  }
 }
 
 void Recorder::take(Page& page, Time now) {
@@ -236,6 +240,7 @@ void Recorder::look_at_disk() {
 }
 
 void Recorder::try_to_resume() {
+  if (const auto opened = series_.open(); !opened) return fail(opened.error());
   if (series_.free_bytes() < settings_.min_free + settings_.commit_bytes) {
     retry_ = now_ + check_period;
     return;

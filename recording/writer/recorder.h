@@ -43,7 +43,8 @@ class Recorder final : private PendingSlices::Sink {
   // this many. The ends of others are not recorded.
   static constexpr std::size_t most_unwritten_ends = 4096;
 
-  // See SegmentSeries; throws its exceptions. The arguments must outlive it.
+  // See SegmentSeries; throws its exceptions. If the disk is full or at fault, recording begins
+  // suspended. The arguments must outlive it.
   Recorder(RecorderSettings settings, PagePool& pages, RecordingStats& stats,
            RecorderNotices& notices);
 

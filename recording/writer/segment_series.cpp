@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <new>
 #include <random>
+#include <ranges>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -25,11 +27,14 @@ std::string random_id() {
   return id;
 }
 
+constexpr const char* key = "recording.directory: ";
+
 // A lock of a file cannot be waited for with a limit, so it is tried often.
-bool lock_within(Directory& directory, Duration wait) {
+template <class Lock>
+bool lock_within(Duration wait, const Lock& lock) {
   constexpr int retry_ms = 20;
   const Time limit = Clock::now() + wait;
-  while (!directory.lock_for_writing()) {
+  while (!lock()) {
     if (Clock::now() >= limit) return false;
     ::poll(nullptr, 0, retry_ms);
   }
@@ -38,11 +43,13 @@ bool lock_within(Directory& directory, Duration wait) {
 
 Directory open_directory(const std::string& path, Duration lock_wait) {
   auto directory = Directory::open(path, Directory::For::writing);
-  if (!directory) throw std::runtime_error("recording.directory: " + directory.error());
-  if (!lock_within(*directory, lock_wait))
-    throw std::runtime_error("recording.directory: " + path +
-                             ": another process records into this directory");
-  return std::move(*directory);
+  if (!directory) throw std::runtime_error(key + directory.error());
+  if (lock_within(lock_wait, [&] { return directory->lock_for_writing(); }))
+    return std::move(*directory);
+  // A command that seals a large file has both locks.
+  if (directory->has_maintainer())
+    throw std::system_error(std::make_error_code(std::errc::device_or_resource_busy), path);
+  throw std::runtime_error(key + path + ": another process records into this directory");
 }
 
 // If an allocation fails, the file is in an unknown state, as after a failed write.
@@ -63,39 +70,103 @@ Duration timed(const Work& work) {
   return Clock::now() - begun;
 }
 
+// A file that cannot be read is an error, whatever the reason.
+Result<SegmentFile, std::string> open_file(const Directory& directory, FileNumber number) {
+  try {
+    return SegmentFile::open(directory, number);
+  } catch (const std::system_error& error) {
+    return std::string(error.what());
+  }
+}
+
 }  // namespace
 
 bool is_disk_full(std::error_code why) {
   return why == std::errc::no_space_on_device || why.value() == EDQUOT;
 }
 
-SegmentSeries::SegmentSeries(const std::string& directory, Duration lock_wait, WallClock wall,
+SegmentSeries::SegmentSeries(std::string directory, Duration lock_wait, WallClock wall,
                              RecordingStats& stats, RecorderNotices& notices)
     : wall_(std::move(wall)),
       stats_(stats),
       notices_(notices),
-      directory_(open_directory(directory, lock_wait)),
+      path_(std::move(directory)),
+      lock_wait_(lock_wait),
       run_(random_id()) {
-  recover_last();
-  if (const auto begun = begin(); !begun)
-    throw std::runtime_error("recording.directory: " + directory + "/" +
-                             Directory::file_name(number_ + 1) + ": " + begun.error().message());
+  try {
+    open_to_write(lock_wait);
+    return;
+  } catch (const std::system_error& error) {
+    if (!is_disk_fault(error.code())) throw std::runtime_error(key + std::string(error.what()));
+  }
+  // Streams have numbers also while nothing can be written.
+  try {
+    if (const auto reading = Directory::open(path_, Directory::For::reading))
+      find_numbers(*reading);
+  } catch (const std::system_error&) {
+  }
+}
+
+void SegmentSeries::open_to_write(Duration lock_wait) {
+  Directory directory = open_directory(path_, lock_wait);
+  find_numbers(directory);
+  if (const unsigned mode = directory.mode(); (mode & 077) != 0) notices_.shared(mode);
+  directory_.emplace(std::move(directory));
+}
+
+Result<void, std::error_code> SegmentSeries::open() {
+  if (directory_) return {};
+  return or_no_memory([&]() -> Result<void, std::error_code> {
+    try {
+      open_to_write(Duration());
+      return {};
+    } catch (const std::system_error& error) {
+      return failed(FileOperation::open, error.code());
+    } catch (const std::runtime_error&) {  // the configuration was right before
+      return failed(FileOperation::open, std::make_error_code(std::errc::permission_denied));
+    }
+  });
+}
+
+// The numbers that are in use, whichever of the files are left.
+void SegmentSeries::find_numbers(const Directory& directory) {
+  found_ = directory.list();
+  const bool was_known = next_stream_ > 0;
+  use(0);
+  use_kept("next", [&] { return directory.next_stream(); });
+  use_kept("removed", [&] {
+    const std::set<std::uint64_t> removed = directory.removed();
+    return removed.empty() ? 1 : *removed.rbegin() + 1;
+  });
+  find_last(directory);
+  if (!was_known) notices_.opened(next_stream_);
+}
+
+template <class Read>
+void SegmentSeries::use_kept(const char* file, const Read& read) {
+  try {
+    use(read() - 1);
+  } catch (const std::system_error& error) {
+    notices_.skipped(file, error.code().message());
+  }
 }
 
 // Older files that are not sealed stay as they are: to read them could take long.
-void SegmentSeries::recover_last() {
-  const std::vector<FileNumber> files = directory_.list();
-  if (files.empty()) return;
-  number_ = files.back();
-  auto last = SegmentFile::open(directory_, number_);
-  if (last && !last->sealed()) {
-    const auto recovered = recover(directory_, number_);
-    if (!recovered) throw std::runtime_error("recording.directory: " + recovered.error());
-    count(*recovered);
-    last = SegmentFile::open(directory_, number_);
+void SegmentSeries::find_last(const Directory& directory) {
+  if (found_.empty()) return;
+  number_ = std::max(number_, found_.back());
+  for (const FileNumber number : found_ | std::views::reverse) {
+    const auto file = open_file(directory, number);
+    if (!file) {
+      notices_.skipped(Directory::file_name(number), file.error());
+      continue;
+    }
+    use(millrace::recording::next_stream(*file) - 1);
+    if (number != found_.back() || file->sealed()) return;
+    full_ = number;
+    found_.pop_back();
+    return;
   }
-  if (!last) throw std::runtime_error("recording.directory: " + last.error());
-  use(millrace::recording::next_stream(*last) - 1);
 }
 
 void SegmentSeries::count(const Recovered& recovered) {
@@ -106,30 +177,51 @@ void SegmentSeries::count(const Recovered& recovered) {
 }
 
 Result<void, std::error_code> SegmentSeries::begin() {
+  if (const auto opened = open(); !opened) return opened;
   const auto error = full_ ? recover_full() : std::nullopt;
   auto created = create_next();
   if (!created && created.error() == std::errc::file_exists) {
     if (const auto skipped = skip_taken(); !skipped) return skipped;
     created = create_next();
   }
+  for (const FileNumber file : std::exchange(found_, {})) notices_.found(file);
   // If neither succeeds, there is still no space: the next attempt begins with the recovery.
   if (error && created) notices_.left_unsealed(*std::exchange(full_, std::nullopt), *error);
   return created;
 }
 
 std::optional<std::string> SegmentSeries::recover_full() {
-  const auto recovered = recover(directory_, *full_);
-  if (!recovered) return recovered.error();
-  count(*recovered);
-  notices_.sealed(*full_);
-  full_.reset();
-  return std::nullopt;
+  try {
+    // Upkeep removes temporary files, and the recovery may make one.
+    FileDescriptor lock;
+    const bool locked = lock_within(std::exchange(lock_wait_, Duration()), [&] {
+      lock = directory_->try_lock_for_maintenance();
+      return static_cast<bool>(lock);
+    });
+    if (!locked) return std::nullopt;  // it is recovered before the file after the next one
+    const auto recovered = recover(*directory_, *full_);
+    if (!recovered) return recovered.error();
+    count(*recovered);
+    notices_.sealed(*full_);
+    full_.reset();
+    return std::nullopt;
+  } catch (const std::system_error& error) {
+    return error.what();
+  }
+}
+
+// The number is kept before a file has it.
+Result<void, std::error_code> SegmentSeries::keep_numbers() {
+  if (kept_stream_ == next_stream_) return {};
+  const auto kept = directory_->keep_next_stream(next_stream_);
+  if (kept) kept_stream_ = next_stream_;
+  return kept;
 }
 
 Result<void, std::error_code> SegmentSeries::skip_taken() {
   return or_no_memory([&]() -> Result<void, std::error_code> {
     try {
-      const std::vector<FileNumber> files = directory_.list();
+      const std::vector<FileNumber> files = directory_->list();
       if (!files.empty()) number_ = std::max(number_, files.back());
       return {};
     } catch (const std::system_error& error) {
@@ -140,18 +232,19 @@ Result<void, std::error_code> SegmentSeries::skip_taken() {
 
 Result<void, std::error_code> SegmentSeries::create_next() {
   const FileNumber number = number_ + 1;
-  auto file = directory_.create(number);
+  if (const auto kept = keep_numbers(); !kept) return failed(FileOperation::write, kept.error());
+  auto file = directory_->create(number);
   if (!file) return failed(FileOperation::open, file.error());
   auto writer = SegmentWriter::begin(std::move(*file), {.file = number,
                                                         .run = run_,
                                                         .id = random_id(),
                                                         .first_stream = next_stream_,
                                                         .created = wall_().count()});
-  const auto synced = writer ? directory_.sync() : Result<void, std::error_code>();
+  const auto synced = writer ? directory_->sync() : Result<void, std::error_code>();
   if (!writer || !synced) {
     const auto why = failed(writer ? FileOperation::fsync : FileOperation::write,
                             writer ? synced.error() : writer.error());
-    if (const auto removed = directory_.remove(number); !removed)
+    if (const auto removed = directory_->remove(number); !removed)
       (void)failed(FileOperation::unlink, removed.error());
     return why;
   }
@@ -166,7 +259,10 @@ Result<void, std::error_code> SegmentSeries::commit() {
   if (bytes == 0) return {};
   Result<void, std::error_code> done;
   stats_.unsynced_bytes.set(static_cast<std::int64_t>(bytes));
-  stats_.write_time.observe(timed([&] { done = or_no_memory([&] { return writer_->write(); }); }));
+  stats_.write_time.observe(timed([&] {
+    done = keep_numbers();
+    if (done) done = or_no_memory([&] { return writer_->write(); });
+  }));
   if (!done) {
     fail(FileOperation::write, done.error());
     return done;
@@ -196,14 +292,14 @@ Result<void, std::error_code> SegmentSeries::seal() {
 
 std::uint64_t SegmentSeries::free_bytes() const {
   try {
-    return directory_.free_bytes();
+    return directory_ ? directory_->free_bytes() : 0;
   } catch (const std::system_error&) {
     return 0;
   }
 }
 
 bool SegmentSeries::is_removed() const {
-  const auto file = directory_.open_to_read(number_);
+  const auto file = directory_->open_to_read(number_);
   return !file && file.error() == std::errc::no_such_file_or_directory;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -25,15 +26,15 @@ class SegmentSeries {
   // Nanoseconds since 1970, for times in files.
   using WallClock = std::function<Duration()>;
 
-  // Opens the directory, recovers its last file, and begins the next one. Throws std::runtime_error
-  // with a line that names what is wrong: the directory, another writer, the last file. Waits up to
-  // `lock_wait` for the lock of the writer: a command that repairs the directory has it for a short
-  // time. `stats` and `notices` must outlive it.
-  SegmentSeries(const std::string& directory, Duration lock_wait, WallClock wall,
-                RecordingStats& stats, RecorderNotices& notices);
+  // Opens the directory. If the configuration is wrong (the directory, or another writer), throws
+  // std::runtime_error with a line about it. A fault of the disk is no such error: open() tries
+  // again. Waits up to `lock_wait` for the lock of the writer: a command that repairs the directory
+  // has it for a short time. `stats` and `notices` must outlive it.
+  SegmentSeries(std::string directory, Duration lock_wait, WallClock wall, RecordingStats& stats,
+                RecorderNotices& notices);
 
-  const Directory& directory() const { return directory_; }
-  // The number of the next stream: no stream in the directory has it, or a later one.
+  // The number of the next stream: no stream of the directory had it, or a later one. 0: it is not
+  // known, because the directory could not be read yet.
   std::uint64_t next_stream() const { return next_stream_; }
   // The stream with this number is recorded.
   void use(std::uint64_t stream) { next_stream_ = std::max(next_stream_, stream + 1); }
@@ -41,12 +42,15 @@ class SegmentSeries {
   // Free bytes of the file system; 0 if it cannot be asked.
   std::uint64_t free_bytes() const;
 
+  // Opens the directory, unless it is open.
+  Result<void, std::error_code> open();
+
   bool is_open() const { return writer_.has_value(); }
   // Requires: is_open().
   SegmentWriter& writer() { return *writer_; }
   FileNumber number() const { return number_; }  // the last file
 
-  // Begins the next file. Requires: not is_open().
+  // Begins the next file. The first time, it recovers the last one before. Requires: not is_open().
   Result<void, std::error_code> begin();
   // Writes and syncs what was added to the writer. After an error the file is not open.
   Result<void, std::error_code> commit();
@@ -57,10 +61,15 @@ class SegmentSeries {
   void abandon(std::string_view why);
 
  private:
-  void recover_last();
+  void open_to_write(Duration lock_wait);
+  void find_numbers(const Directory& directory);
+  void find_last(const Directory& directory);
+  template <class Read>
+  void use_kept(const char* file, const Read& read);
   // Recovers the file `full_`. Returns the error.
   std::optional<std::string> recover_full();
   void count(const Recovered& recovered);
+  Result<void, std::error_code> keep_numbers();
   Result<void, std::error_code> create_next();
   Result<void, std::error_code> skip_taken();
   void fail(FileOperation operation, std::error_code why);
@@ -70,12 +79,16 @@ class SegmentSeries {
   const WallClock wall_;
   RecordingStats& stats_;
   RecorderNotices& notices_;
-  Directory directory_;
+  const std::string path_;
+  Duration lock_wait_;                  // for the first recovery
+  std::optional<Directory> directory_;  // with the lock of the writer
   const std::string run_;
   std::optional<SegmentWriter> writer_;
   FileNumber number_ = 0;
-  std::uint64_t next_stream_ = 1;
-  std::optional<FileNumber> full_;  // the last file, if it is not sealed because there was no space
+  std::uint64_t next_stream_ = 0;
+  std::uint64_t kept_stream_ = 0;   // the number that the directory keeps
+  std::vector<FileNumber> found_;   // files of earlier runs, until they are reported
+  std::optional<FileNumber> full_;  // the last file, if it is to be sealed
 };
 
 // True if the file system has no room.

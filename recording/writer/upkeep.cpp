@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/upkeep.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,21 +16,34 @@ namespace {
 
 constexpr auto retry_period = std::chrono::seconds(1);
 
-Directory open_directory(const std::string& path) {
-  auto directory = Directory::open(path, Directory::For::reading);
-  if (!directory) throw std::runtime_error("recording.directory: " + directory.error());
-  return std::move(*directory);
-}
+// Holds the lock of the writer, if it is wanted and no process has it.
+class WritingLock {
+ public:
+  WritingLock(Directory& directory, bool wanted)
+      : directory_(directory), held_(wanted && directory.lock_for_writing()) {}
+  ~WritingLock() { directory_.unlock_writing(); }
+  WritingLock(const WritingLock&) = delete;
+  WritingLock& operator=(const WritingLock&) = delete;
+
+  bool held() const { return held_; }
+
+ private:
+  Directory& directory_;
+  const bool held_;
+};
 
 }  // namespace
 
-Upkeep::Upkeep(const std::string& directory, Retention retention, std::function<Duration()> wall,
-               RecordingStats& stats, RecorderNotices& notices)
-    : directory_(open_directory(directory)),
+Upkeep::Upkeep(std::string directory, Beside beside, Retention retention,
+               std::function<Duration()> wall, RecordingStats& stats, RecorderNotices& notices)
+    : path_(std::move(directory)),
+      beside_(beside),
       retention_(retention),
       wall_(std::move(wall)),
       stats_(stats),
       notices_(notices),
+      changed_(latest_change(path_, wall_())),
+      clock_(changed_),
       thread_(quiet_thread("recorder-files", [this] { run(); })) {}
 
 Upkeep::~Upkeep() { sealed_.close(); }
@@ -60,52 +73,105 @@ void Upkeep::add(FileNumber number) {
   }
 }
 
-// False if another process does such work, or memory is short: try again soon.
+// False if there is nothing to keep up: without segment files, not even a lock is made.
+bool Upkeep::open() {
+  if (!directory_) {
+    auto opened = Directory::open(path_, Directory::For::reading);
+    if (!opened) return false;
+    directory_.emplace(std::move(*opened));
+    if (beside_ == Beside::nothing)
+      for (const FileNumber file : directory_->list()) add(file);
+  }
+  return !directory_->list().empty();
+}
+
+// False if another process rewrites files, or memory is short: try again soon.
 bool Upkeep::work() {
-  try {
-    if (directory_.has_maintainer()) return false;
-    rewrite();
-    delete_old();
+  bool is_there = false;
+  if (!attempt([&] { is_there = open(); }) || !is_there) {
+    directory_.reset();  // it may be made, or mounted, later
     return true;
+  }
+  std::optional<FileDescriptor> lock;
+  attempt([&] { lock = directory_->try_lock_for_maintenance(); });
+  if (!lock) return true;
+  const bool is_mine = static_cast<bool>(*lock);
+  report_wait(!is_mine);
+  const bool rewrote = is_mine && attempt([&] { rewrite(); });
+  return attempt([&] { delete_old(); }) && rewrote;
+}
+
+// Once a minute while another process has the lock.
+void Upkeep::report_wait(bool waits) {
+  const Time now = Clock::now();
+  if (!waits) return waits_since_.reset();
+  if (!waits_since_) waits_since_ = now;
+  if (now - *waits_since_ < period) return;
+  notices_.waits_for_process();
+  waits_since_ = now;
+}
+
+// False if memory is short.
+template <class Step>
+bool Upkeep::attempt(const Step& step) {
+  try {
+    step();
   } catch (const std::system_error& error) {
     notices_.failed(error.what());
-    return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
+  return true;
 }
 
 // A file stays due until it is rewritten: otherwise a removed stream would be on the disk for good.
+// Requires: the lock for maintenance.
 void Upkeep::rewrite() {
   const std::set<std::uint64_t> removed =
-      due_.empty() ? std::set<std::uint64_t>() : directory_.removed();
-  if (!removed.empty()) {
-    const FileDescriptor lock = directory_.lock_for_maintenance();
-    for (auto number = due_.begin(); number != due_.end();) {
-      const auto rewritten = rewrite_without(directory_, *number, removed);
-      if (rewritten || is_gone(*number)) {
-        number = due_.erase(number);
-        continue;
-      }
-      stats_.errors[FileOperation::rename].add();
-      notices_.failed(rewritten.error());
-      ++number;
+      due_.empty() ? std::set<std::uint64_t>() : directory_->removed();
+  if (removed.empty()) return due_.clear();
+  for (auto number = due_.begin(); number != due_.end();) {
+    const auto rewritten = rewrite_without(*directory_, *number, removed);
+    if (rewritten && *rewritten > 0) notices_.rewritten(*number, *rewritten);
+    if (rewritten || is_gone(*number)) {
+      number = due_.erase(number);
+      continue;
     }
-  } else {
-    due_.clear();
+    stats_.errors[FileOperation::rename].add();
+    notices_.failed(rewritten.error());
+    ++number;
   }
 }
 
 bool Upkeep::is_gone(FileNumber number) const {
-  const auto file = directory_.open_to_read(number);
+  const auto file = directory_->open_to_read(number);
   return !file && file.error() == std::errc::no_such_file_or_directory;
 }
 
+// Without the lock for maintenance: a process that has it may have been stopped
+// (Directory::remove).
 void Upkeep::delete_old() {
-  const Deleted deleted = apply(retention_, directory_, wall_());
+  Retention retention = retention_now();
+  const Deleted deleted = [&] {
+    // With this lock, no writer begins while its last file is deleted.
+    const WritingLock lock(*directory_, beside_ == Beside::nothing);
+    retention.newest = lock.held();
+    return apply(retention, *directory_, wall_());
+  }();
   stats_.segments[SegmentEvent::deleted].add(deleted.files.size());
   stats_.errors[FileOperation::unlink].add(deleted.errors.size());
+  if (!deleted.files.empty()) notices_.deleted(deleted);
   for (const std::string& error : deleted.errors) notices_.failed(error);
+}
+
+// Without `keep_for` while the wall clock may be wrong.
+Retention Upkeep::retention_now() {
+  Retention retention = retention_;
+  const bool believes = clock_.believes(wall_(), Clock::now());
+  if (!believes) retention.keep_for = Duration::max();
+  if (!believes && !waits_for_clock_ && changed_) notices_.waits_for_clock();
+  waits_for_clock_ = !believes;
+  return retention;
 }
 
 }  // namespace millrace::recording

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "base/queue.h"
@@ -15,17 +17,24 @@
 
 namespace millrace::recording {
 
-// The upkeep of sealed files, on a thread of its own, because it can take seconds: rewrites a file
-// that was just sealed without the streams that were removed meanwhile, and deletes old files. A
-// file that cannot be rewritten is tried again. While another process rewrites files (`millrace
-// recordings rm`), it waits, and does nothing.
+// The upkeep of sealed files, on a thread of its own, because it can take seconds: rewrites files
+// without the streams that were removed, and deletes old files. A step that fails is tried again,
+// and does not keep it from the other step. While another process rewrites files (`millrace
+// recordings rm`), it rewrites none, and deletes old files nevertheless: that process may have been
+// stopped. It makes no directory, and begins when there is one.
 class Upkeep {
  public:
   static constexpr auto period = std::chrono::minutes(1);  // between two deletions by age
 
-  // `wall` is the clock of SegmentSeries. `stats` is of this thread alone. `stats` and `notices`
-  // must outlive it. Throws std::runtime_error if the directory cannot be opened.
-  Upkeep(const std::string& directory, Retention retention, std::function<Duration()> wall,
+  // What this process does with the directory.
+  enum class Beside {
+    recorder,  // sealed() names the files to be rewritten
+    nothing,   // all files are to be rewritten, and the newest one may be too old, too
+  };
+
+  // `wall` is the time since 1970. `stats` is of this thread alone. `stats` and `notices` must
+  // outlive it. Construct it before this process changes files: see ClockTrust.
+  Upkeep(std::string directory, Beside beside, Retention retention, std::function<Duration()> wall,
          RecordingStats& stats, RecorderNotices& notices);
   // Ends after the work that was due.
   ~Upkeep();
@@ -36,18 +45,29 @@ class Upkeep {
  private:
   void run();
   void add(FileNumber number);
+  bool open();
   bool work();
+  void report_wait(bool waits);
+  template <class Step>
+  bool attempt(const Step& step);
   void rewrite();
   bool is_gone(FileNumber number) const;
   void delete_old();
+  Retention retention_now();
 
-  Directory directory_;
+  const std::string path_;
+  const Beside beside_;
   const Retention retention_;
   const std::function<Duration()> wall_;
   RecordingStats& stats_;
   RecorderNotices& notices_;
+  const std::optional<Duration> changed_;  // latest_change() at the start
+  ClockTrust clock_;
+  std::optional<Directory> directory_;
   Queue<FileNumber> sealed_{std::numeric_limits<std::size_t>::max()};
-  std::set<FileNumber> due_;  // to be rewritten, if streams were removed
+  std::set<FileNumber> due_;         // to be rewritten, if streams were removed
+  std::optional<Time> waits_since_;  // while another process has the lock
+  bool waits_for_clock_ = false;     // it was reported
   std::jthread thread_;
 };
 

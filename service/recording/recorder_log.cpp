@@ -2,7 +2,9 @@
 #include "service/recording/recorder_log.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -24,8 +26,20 @@ std::string some_of(const std::vector<std::string>& streams) {
 
 }  // namespace
 
-RecorderLog::RecorderLog(LogWriter& writer, std::function<void(recording::FileNumber)> on_sealed)
-    : log_(writer, stats_), on_sealed_(std::move(on_sealed)) {}
+RecorderLog::RecorderLog(LogWriter& writer, std::function<void(recording::FileNumber)> on_sealed,
+                         std::function<void(std::uint64_t)> on_opened)
+    : log_(writer, stats_), on_sealed_(std::move(on_sealed)), on_opened_(std::move(on_opened)) {}
+
+void RecorderLog::skipped(std::string_view file, std::string_view why) {
+  log_.warning("recording skipped file", {{"file", file}, {"why", why}});
+}
+
+void RecorderLog::shared(unsigned mode) {
+  std::array<char, 8> octal;
+  std::snprintf(octal.data(), octal.size(), "%04o", mode);
+  log_.warning("recording directory is shared",
+               {{"mode", octal.data()}, {"note", "run chmod 700 on [recording] directory"}});
+}
 
 void RecorderLog::recovered(const recording::Recovered& what) {
   log_.warning("recording recovered", {{"file", recording::Directory::file_name(what.file)},
@@ -53,6 +67,31 @@ void RecorderLog::dropped(std::uint64_t slices, recording::DropReason reason) {
 
 void RecorderLog::failed(std::string_view why) {
   log_.warning("recording upkeep failed", {{"why", why}});
+}
+
+void RecorderLog::rewritten(recording::FileNumber file, std::uint64_t bytes) {
+  log_.info("recording rewritten", {{"file", recording::Directory::file_name(file)},
+                                    {"bytes", std::to_string(bytes)},
+                                    {"why", "streams were removed"}});
+}
+
+void RecorderLog::deleted(const recording::Deleted& what) {
+  log_.info("recording deleted", {{"files", std::to_string(what.files.size())},
+                                  {"first", recording::Directory::file_name(what.files.front())},
+                                  {"last", recording::Directory::file_name(what.files.back())},
+                                  {"bytes", std::to_string(what.bytes)},
+                                  {"keep_for", std::to_string(what.by_age)},
+                                  {"keep", std::to_string(what.files.size() - what.by_age)}});
+}
+
+void RecorderLog::waits_for_process() {
+  log_.warning("recording upkeep waits for another process",
+               {{"note", "millrace recordings rm or repair is running, or was stopped"}});
+}
+
+void RecorderLog::waits_for_clock() {
+  log_.info("recording upkeep waits for the clock",
+            {{"note", "keep_for applies when the wall clock was not set for an hour"}});
 }
 
 }  // namespace millrace

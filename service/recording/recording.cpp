@@ -37,22 +37,18 @@ bool records(const Options& options) {
 
 Recording::Recording(const Options& options, LogWriter& writer, Log& log,
                      std::function<void()> ended)
-    : upkeep_log_(writer),
-      recorder_log_(writer, [this](recording::FileNumber file) { upkeep_.sealed(file); }),
+    : upkeep_(options.recording, recording::Upkeep::Beside::recorder, writer),
+      recorder_log_(
+          writer, [this](recording::FileNumber file) { upkeep_.sealed(file); },
+          // Relaxed: only the number counts.
+          [this](std::uint64_t next) { next_stream_.store(next, std::memory_order_relaxed); }),
       pages_(options.recording.queue, options.listen.threads, longest_frame(options)),
-      recorder_(settings(options.recording), pages_, recorder_stats_, recorder_log_),
-      next_stream_(recorder_.series().next_stream()),
-      upkeep_(options.recording.directory,
-              {.keep = options.recording.keep, .keep_for = options.recording.keep_for}, wall_clock,
-              upkeep_stats_, upkeep_log_) {
+      recorder_(settings(options.recording), pages_, recorder_stats_, recorder_log_) {
   const recording::SegmentSeries& series = recorder_.series();
-  // The service, or the removal, may have been killed before a file was rewritten without removed
-  // streams. The upkeep does nothing if no stream was removed.
-  for (const recording::FileNumber file : series.directory().list())
-    if (file < series.number()) upkeep_.sealed(file);
-  log.info("recording", {{"directory", options.recording.directory},
-                         {"file", recording::Directory::file_name(series.number())},
-                         {"first_stream", std::to_string(series.next_stream())}});
+  if (series.is_open())
+    log.info("recording", {{"directory", options.recording.directory},
+                           {"file", recording::Directory::file_name(series.number())},
+                           {"first_stream", std::to_string(series.next_stream())}});
   for (std::size_t i = 0; i < options.listen.threads; ++i)
     parts_.push_back(
         std::make_unique<ThreadRecording>(pages_, i, next_stream_, options.recording.commit));
@@ -60,10 +56,10 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
 }
 
 void Recording::add_to(Sources& sources) const {
-  sources.recorder = {&recorder_stats_, &upkeep_stats_};
+  sources.recorder.push_back(&recorder_stats_);
+  upkeep_.add_to(sources);
   for (const auto& part : parts_) sources.taps.push_back(&part->stats());
   sources.threads.push_back(&recorder_log_.stats());
-  sources.threads.push_back(&upkeep_log_.stats());
 }
 
 }  // namespace millrace

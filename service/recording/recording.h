@@ -14,11 +14,11 @@
 #include "recording/writer/recorder.h"
 #include "recording/writer/recorder_thread.h"
 #include "recording/writer/stats.h"
-#include "recording/writer/upkeep.h"
 #include "service/config/options.h"
 #include "service/log/log.h"
 #include "service/log/log_writer.h"
 #include "service/recording/recorder_log.h"
+#include "service/recording/recording_upkeep.h"
 #include "service/recording/thread_recording.h"
 
 namespace millrace {
@@ -30,11 +30,11 @@ bool records(const Options& options);
 // destructor leaves the last segment file as a crash would.
 class Recording {
  public:
-  // Opens [recording] directory, recovers its last file and begins the next one. `ended` is called
-  // on the recorder's thread after finish(), when the last file is sealed. Throws
-  // std::runtime_error with a line that begins with the key. `log` is that of the
-  // calling thread. `writer` must outlive it.
-  // Requires: records(options).
+  // Opens [recording] directory, recovers its last file and begins the next one. If the disk is
+  // full or at fault, recording begins suspended. `ended` is called on the recorder's thread after
+  // finish(), when the last file is sealed. If the configuration is wrong, throws
+  // std::runtime_error with a line that begins with the key. `log` is that of the calling thread.
+  // `writer` must outlive it. Requires: records(options).
   Recording(const Options& options, LogWriter& writer, Log& log, std::function<void()> ended);
 
   // The part on the io thread with this index.
@@ -49,13 +49,13 @@ class Recording {
   void add_to(Sources& sources) const;
 
  private:
-  RecorderLog upkeep_log_, recorder_log_;
-  recording::RecordingStats upkeep_stats_, recorder_stats_;
+  RecordingUpkeep upkeep_;  // made first: it looks at the files before the recorder changes them
+  std::atomic<std::uint64_t> next_stream_ = 0;
+  RecorderLog recorder_log_;
+  recording::RecordingStats recorder_stats_;
   recording::PagePool pages_;
   recording::Recorder recorder_;
-  std::atomic<std::uint64_t> next_stream_;
   std::vector<std::unique_ptr<ThreadRecording>> parts_;
-  recording::Upkeep upkeep_;
   std::optional<recording::RecorderThread> thread_;  // made last: then the recorder is its own
 };
 

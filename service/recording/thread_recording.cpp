@@ -51,6 +51,7 @@ std::unique_ptr<StreamTap> ThreadRecording::tap(const StreamRequest& request,
                                                 const ClientFormat& format, Time now) {
   if (!pipeline.record || !request.record || !selects(*pipeline.record, request.id)) return nullptr;
   // Relaxed: only the number counts.
+  if (next_stream_.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::uint64_t number = next_stream_.fetch_add(1, std::memory_order_relaxed);
   auto meta = std::make_unique<recording::StreamMeta>(
       recording::StreamMeta{.number = number,

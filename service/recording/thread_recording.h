@@ -27,8 +27,8 @@ bool selects(const RecordRule& rule, std::string_view stream);
 class ThreadRecording {
  public:
   // `pages` and `next_stream` are shared by all threads, and must outlive it. `thread` is its
-  // index. The number of a stream is the next one of `next_stream`. `commit` is the time between
-  // commits.
+  // index. The number of a stream is the next one of `next_stream`; while it is 0, the numbers are
+  // not known. `commit` is the time between commits.
   ThreadRecording(recording::PagePool& pages, std::size_t thread,
                   std::atomic<std::uint64_t>& next_stream, Duration commit);
 

@@ -84,7 +84,11 @@ Server::~Server() {
 }
 
 void Server::make_recording() {
-  if (!records(options_)) return;
+  if (!records(options_)) {
+    if (!options_.recording.directory.empty())
+      upkeep_.emplace(options_.recording, recording::Upkeep::Beside::nothing, writer_);
+    return;
+  }
   recording_.emplace(options_, writer_, log_, [this] {
     net::post(main_, [this] {
       sealed_ = true;
@@ -198,6 +202,7 @@ Sources Server::sources() const {
   for (std::size_t i = 0; i < devices.size(); ++i)
     sources.devices.push_back({devices[i].name, {&device_watch_.stats()[i]}});
   if (recording_) recording_->add_to(sources);
+  if (upkeep_) upkeep_->add_to(sources);
   sources.cuda = cuda::version();
   return sources;
 }

@@ -22,6 +22,7 @@
 #include "service/pipelines/io_thread.h"
 #include "service/pipelines/pipeline.h"
 #include "service/recording/recording.h"
+#include "service/recording/recording_upkeep.h"
 #include "service/server/end_limit.h"
 #include "service/watch/device_watch.h"
 #include "service/watch/overload_watch.h"
@@ -120,7 +121,8 @@ class Server {
   OverloadWatch overload_watch_{log_, stats_, [this](Overload action, std::uint64_t spare) {
                                   apply_pressure(action, spare);
                                 }};
-  std::optional<Recording> recording_;  // empty: nothing is recorded; outlives the threads
+  std::optional<Recording> recording_;     // empty: nothing is recorded; outlives the threads
+  std::optional<RecordingUpkeep> upkeep_;  // if nothing is recorded, and there is a directory
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
   SlabThreads slab_threads_{device_watch_.devices().usable().size()};

@@ -37,12 +37,14 @@ class Disk:
 
 
 class RecordingService(Service):
-    """A service that records all streams of the pipeline `default` into `directory`. `disk` has the faults of its disk."""
+    """A service that records all streams of the pipeline `default` into `directory`. `disk` has the faults of its disk: at the
+    start, `faults`."""
 
-    def __init__(self, directory, recording="", record="true", within=()):
+    def __init__(self, directory, recording="", record="true", within=(), faults=None):
         self.directory = directory
         self.files = tempfile.TemporaryDirectory(prefix="millrace-disk-")
         self.disk = Disk(os.path.join(self.files.name, "faults"))
+        self.disk.set(**(faults or {}))
         super().__init__(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\nrecord = {record}\n",
                          f'[recording]\ndirectory = "{directory}"\ncommit = "20ms"\nmin_free = "1MiB"\n{recording}', within=within)
 

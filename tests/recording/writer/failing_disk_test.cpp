@@ -152,6 +152,44 @@ TEST_CASE_METHOD(Recording,
   CHECK(slices() == Lines{"0: 0", "2: 3, lost from 2"});
 }
 
+TEST_CASE_METHOD(Recording,
+                 "a disk that is full at the start suspends recording until it has space") {
+  record();
+  recorder.reset();
+  disk.write = ENOSPC;
+  disk.reserve = ENOSPC;
+  notices.all.clear();
+  start();
+  CHECK(notices.all == Lines{"suspended"});
+  CHECK(stats.suspended.value() == 1);
+  CHECK(recorder->series().next_stream() == 2);
+  StreamPen other = open(2);
+  add_frames(other, 1, 10, now);
+  commit();
+  disk.write = 0;
+  disk.reserve = 0;
+  for (int i = 0; i < 3; ++i) pass(10s);
+  add_frames(other, 11, 10, now);
+  commit();
+  CHECK(notices.all.back() == "resumed");
+  CHECK(is_sealed(1));
+  CHECK(read().at(2).back().lost->reason == DropReason::disk_full);
+}
+
+TEST_CASE_METHOD(Recording, "a directory that cannot be listed at the start suspends recording") {
+  record();
+  recorder.reset();
+  disk.list = EIO;
+  start();
+  CHECK(stats.suspended.value() == 1);
+  CHECK(recorder->series().next_stream() == 0);  // no stream is recorded yet
+  disk.list = 0;
+  pass(10s);
+  CHECK(stats.suspended.value() == 0);
+  CHECK(recorder->series().next_stream() == 2);
+  CHECK(files() == std::vector<FileNumber>{1, 2});
+}
+
 TEST_CASE_METHOD(Recording, "a disk that is full when space is reserved suspends recording") {
   record();
   disk.reserve = ENOSPC;

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <string>
 #include <vector>
@@ -103,7 +105,7 @@ TEST_CASE_METHOD(RecorderFixture, "a file that a crash left is sealed at the nex
   start();
   CHECK(files() == Numbers{1, 2});
   CHECK(is_sealed(1));
-  CHECK(notices.all == Lines{"recovered 1, streams 1"});
+  CHECK(notices.all == Lines{"recovered 1, streams 1", "sealed 1"});
   CHECK(stats.segments[SegmentEvent::recovered].value() == 1);
   CHECK(recorder->series().next_stream() == 4);
 }
@@ -123,6 +125,79 @@ TEST_CASE_METHOD(RecorderFixture,
   start();
   CHECK(files() == Numbers{1, 2, 3, 4, 5, 6});
   CHECK(recorder->series().next_stream() == 4);
+}
+
+TEST_CASE_METHOD(RecorderFixture, "numbers of streams are not used again if their files are gone") {
+  StreamPen stream = open(3);
+  add_frames(stream, 1, 100, now);
+  commit();
+  recorder.reset();  // as after a kill
+  for (const FileNumber file : files())
+    std::filesystem::remove(directory / Directory::file_name(file));
+  start();
+  CHECK(files() == Numbers{1});
+  CHECK(recorder->series().next_stream() == 4);
+}
+
+TEST_CASE_METHOD(RecorderFixture, "numbers of removed streams are not used again") {
+  recorder.reset();
+  std::filesystem::remove(directory / "next");
+  expect(Directory::open(directory.path(), Directory::For::reading)).add_removed({7, 5});
+  start();
+  CHECK(recorder->series().next_stream() == 8);
+}
+
+TEST_CASE_METHOD(RecorderFixture,
+                 "lists of numbers that are damaged are named, and the others are used") {
+  recorder->finish(now);
+  recorder.reset();
+  std::ofstream(directory / "next") << "x\n";
+  std::ofstream(directory / "removed") << "17";
+  notices.all.clear();
+  start();
+  CHECK(notices.all == Lines{"skipped next", "skipped removed"});
+  CHECK(files() == Numbers{1, 2});
+}
+
+TEST_CASE_METHOD(RecorderFixture, "a newest file that cannot be read is left alone, and named") {
+  StreamPen stream = open(3);
+  add_frames(stream, 1, 100, now);
+  commit();
+  recorder->finish(now);
+  recorder.reset();
+  std::ofstream(directory / Directory::file_name(2)) << "This is no segment file, but text.\n";
+  std::filesystem::create_directory(directory / Directory::file_name(3));
+  notices.all.clear();
+  start();
+  CHECK(notices.all == Lines{"skipped 0000000003.mcap", "skipped 0000000002.mcap"});
+  CHECK(files() == Numbers{1, 2, 3, 4});
+  CHECK(recorder->series().next_stream() == 4);
+  CHECK(stats.suspended.value() == 0);
+}
+
+TEST_CASE_METHOD(RecorderFixture, "a directory that other users have access to is named") {
+  recorder.reset();
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
+  notices.all.clear();
+  start();
+  CHECK(notices.all.front() == "shared " + std::to_string(0755));
+}
+
+TEST_CASE_METHOD(RecorderFixture, "while a command repairs a large file, recording is suspended") {
+  recorder->finish(now);
+  recorder.reset();
+  auto repairing = expect(Directory::open(directory.path(), Directory::For::writing));
+  REQUIRE(repairing.lock_for_writing());
+  FileDescriptor maintenance = repairing.lock_for_maintenance();
+  notices.all.clear();
+  start();
+  CHECK(notices.all == Lines{"suspended"});
+  CHECK(recorder->series().next_stream() == 1);
+  maintenance = FileDescriptor();
+  repairing.unlock_writing();
+  pass(2s);
+  CHECK(notices.all == Lines{"suspended", "resumed"});
+  CHECK(files() == Numbers{1, 2});
 }
 
 TEST_CASE_METHOD(RecorderFixture, "a second recorder of the directory is refused") {

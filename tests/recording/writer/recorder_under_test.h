@@ -18,6 +18,10 @@ namespace millrace::recording {
 // Notices, a line each.
 class KeptNotices final : public RecorderNotices {
  public:
+  void skipped(std::string_view file, std::string_view) override {
+    add("skipped " + std::string(file));
+  }
+  void shared(unsigned mode) override { add("shared " + std::to_string(mode)); }
   void recovered(const Recovered& what) override {
     add("recovered " + std::to_string(what.file) + ", streams " +
         std::to_string(what.streams.size()));
@@ -30,6 +34,14 @@ class KeptNotices final : public RecorderNotices {
   void resumed() override { add("resumed"); }
   void dropped(std::uint64_t slices, DropReason) override {
     add("dropped " + std::to_string(slices));
+  }
+  void failed(std::string_view) override { add("failed"); }
+  void rewritten(FileNumber file, std::uint64_t) override {
+    add("rewritten " + std::to_string(file));
+  }
+  void deleted(const Deleted& what) override {
+    add("deleted " + std::to_string(what.files.size()) + ", too old " +
+        std::to_string(what.by_age));
   }
 
   std::vector<std::string> all;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/upkeep.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -30,9 +32,12 @@ struct SealedFile : RecorderUnderTest {
 
   // The upkeep after the file was sealed.
   void keep_up(const Retention& retention) {
-    Upkeep upkeep(
-        directory.path(), retention, [this] { return now.time_since_epoch(); }, stats, notices);
+    Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, retention, wall, stats, notices);
     upkeep.sealed(1);
+  }
+  // The upkeep of a service that records nothing.
+  void keep_up_alone(const Retention& retention) {
+    Upkeep upkeep(directory.path(), Upkeep::Beside::nothing, retention, wall, stats, notices);
   }
   std::vector<std::uint64_t> streams() const {
     std::vector<std::uint64_t> numbers;
@@ -40,6 +45,12 @@ struct SealedFile : RecorderUnderTest {
     return numbers;
   }
 
+  // Half an hour after the file was written.
+  const std::function<Duration()> wall = [this] {
+    struct stat facts {};
+    ::stat(directory.path().c_str(), &facts);
+    return std::chrono::seconds(facts.st_mtim.tv_sec) + std::chrono::minutes(30);
+  };
   const Directory reading = expect(Directory::open(directory.path(), Directory::For::reading));
   const Retention all{.keep = std::uint64_t{1} << 40, .keep_for = std::chrono::hours(1)};
 };
@@ -51,7 +62,7 @@ TEST_CASE_METHOD(SealedFile, "a file that was sealed is rewritten without remove
   keep_up(all);
   CHECK(streams() == std::vector<std::uint64_t>{2});
   CHECK(is_sealed(1));
-  CHECK(notices.all == std::vector<std::string>{"sealed 1"});
+  CHECK(notices.all == std::vector<std::string>{"sealed 1", "rewritten 1"});
 }
 
 TEST_CASE_METHOD(SealedFile, "a file that could not be rewritten is tried again") {
@@ -69,8 +80,7 @@ TEST_CASE_METHOD(SealedFile, "a file that could not be rewritten is tried again"
   std::ofstream(repairs.file) << "This is no segment file, but text.\n";
   reading.add_removed({1});
   {
-    Upkeep upkeep(
-        directory.path(), all, [this] { return now.time_since_epoch(); }, stats, repairs);
+    Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, all, wall, stats, repairs);
     upkeep.sealed(1);
     repairs.repaired.get_future().wait();
     upkeep.sealed(2);
@@ -95,4 +105,68 @@ TEST_CASE_METHOD(SealedFile, "the oldest files are deleted, and counted") {
   keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
   CHECK(files() == std::vector<FileNumber>{4});
   CHECK(stats.segments[SegmentEvent::deleted].value() == 3);
+}
+
+TEST_CASE_METHOD(SealedFile, "a list of removed streams that is damaged does not stop deletion") {
+  std::ofstream(directory / "removed") << "17";
+  recorder.reset();
+  start();
+  recorder->finish(now);
+  notices.all.clear();
+  keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
+  CHECK(files() == std::vector<FileNumber>{2});
+  CHECK(std::ranges::count(notices.all, "failed") > 0);
+  CHECK(std::ranges::count(notices.all, "deleted 1, too old 0") == 1);
+}
+
+TEST_CASE_METHOD(SealedFile,
+                 "a process that was stopped while it rewrites files stops no deletion") {
+  recorder.reset();
+  start();
+  recorder->finish(now);
+  const FileDescriptor lock = reading.lock_for_maintenance();
+  reading.add_removed({1});
+  keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
+  CHECK(files() == std::vector<FileNumber>{2});
+}
+
+TEST_CASE_METHOD(SealedFile, "if nothing is recorded, removals are completed nevertheless") {
+  recorder.reset();
+  reading.add_removed({1});
+  keep_up_alone(all);
+  CHECK(streams() == std::vector<std::uint64_t>{2});
+}
+
+TEST_CASE_METHOD(SealedFile, "if nothing is recorded, the newest file is deleted when it is old") {
+  const std::string file = directory / Directory::file_name(1);
+  std::filesystem::last_write_time(file,
+                                   std::filesystem::last_write_time(file) - std::chrono::hours(2));
+  keep_up_alone(all);  // a process still has the lock of the writer
+  CHECK(files() == std::vector<FileNumber>{1});
+  recorder.reset();
+  keep_up_alone(all);
+  CHECK(files().empty());
+  start();
+  CHECK(recorder->series().next_stream() == 3);
+}
+
+TEST_CASE_METHOD(SealedFile, "a clock that is far ahead at the start deletes nothing by its age") {
+  recorder.reset();
+  for (const auto beside : {Upkeep::Beside::recorder, Upkeep::Beside::nothing}) {
+    const auto ahead = [this] { return wall() + std::chrono::hours(9600); };
+    const Upkeep upkeep(directory.path(), beside, all, ahead, stats, notices);
+  }
+  CHECK(files() == std::vector<FileNumber>{1});
+}
+
+TEST_CASE("without recordings, upkeep makes neither a directory nor a file") {
+  const TemporaryDirectory directory;
+  RecordingStats stats;
+  KeptNotices notices;
+  for (const std::string& path : {directory.path(), directory / "none"}) {
+    const Upkeep upkeep(
+        path, Upkeep::Beside::nothing, {}, [] { return Duration(); }, stats, notices);
+  }
+  CHECK(std::filesystem::is_empty(directory.path()));
+  CHECK(notices.all.empty());
 }
