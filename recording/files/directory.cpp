@@ -99,7 +99,11 @@ std::optional<FileNumber> number_of(std::string_view name) {
   return number;
 }
 
-std::string temporary_name(FileNumber number) { return Directory::file_name(number) + ".new"; }
+constexpr std::string_view temporary_suffix = ".new";
+
+std::string temporary_name(FileNumber number) {
+  return Directory::file_name(number).append(temporary_suffix);
+}
 
 // A file that is opened must be a regular one; a pipe would block the open.
 Result<FileDescriptor, std::error_code> open_regular(int directory, FileNumber number, int flags) {
@@ -199,7 +203,10 @@ FileDescriptor Directory::try_lock_for_maintenance() const {
   return FileDescriptor();
 }
 
-std::vector<FileNumber> Directory::list() const {
+std::vector<FileNumber> Directory::list() const { return list(""); }
+
+// The numbers of the files whose names are those of segment files with this suffix.
+std::vector<FileNumber> Directory::list(std::string_view suffix) const {
   const auto entries = entries_of(directory_.get());
   if (!entries) fail(path_);
   std::vector<FileNumber> numbers;
@@ -207,7 +214,10 @@ std::vector<FileNumber> Directory::list() const {
     errno = 0;
     const dirent* entry = ::readdir(entries.get());
     if (!entry) break;
-    if (const auto number = number_of(entry->d_name)) numbers.push_back(*number);
+    std::string_view name = entry->d_name;
+    if (!name.ends_with(suffix)) continue;
+    name.remove_suffix(suffix.size());
+    if (const auto number = number_of(name)) numbers.push_back(*number);
   }
   if (errno != 0) fail(path_);
   std::ranges::sort(numbers);
@@ -247,6 +257,25 @@ Result<void, std::error_code> Directory::replace(FileNumber number) const {
 
 void Directory::remove_temporary(FileNumber number) const {
   ::unlinkat(directory_.get(), temporary_name(number).c_str(), 0);
+}
+
+std::size_t Directory::remove_temporaries() const {
+  std::size_t removed = remove_new_removed() ? 1 : 0;
+  const std::vector<FileNumber> temporary = list(temporary_suffix);
+  if (temporary.empty()) return removed;
+  // Held until the end: so no writer begins to recover the newest file meanwhile.
+  const FileDescriptor lock = open_lock_file(directory_.get(), path_);
+  const bool written = !try_lock(lock.get(), path_, LockedPart::writer);
+  const std::vector<FileNumber> files = list();
+  for (const FileNumber number : temporary) {
+    if (written && !files.empty() && number == files.back()) continue;
+    const std::string name = temporary_name(number);
+    if (::unlinkat(directory_.get(), name.c_str(), 0) == 0)
+      ++removed;
+    else if (errno != ENOENT)
+      fail(path_ + "/" + name);
+  }
+  return removed;
 }
 
 Result<void, std::error_code> Directory::remove(FileNumber number) const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -69,6 +71,11 @@ class Directory {
   Result<FileDescriptor, std::error_code> create_temporary(FileNumber number) const;
   Result<void, std::error_code> replace(FileNumber number) const;
   void remove_temporary(FileNumber number) const;  // if there is one
+  // Removes the temporary files that killed processes left, and returns their number. They are
+  // never needed, and can have frames of streams that are gone. Leaves the temporary file of the
+  // newest segment file alone while a process has the lock of the writer: it may be recovering that
+  // file. Requires: lock_for_maintenance.
+  std::size_t remove_temporaries() const;
   // Needs no lock: a rewrite that is going on fails, and does not bring the file back, because it
   // first makes its temporary file, and then checks that the file exists.
   Result<void, std::error_code> remove(FileNumber number) const;
@@ -92,6 +99,9 @@ class Directory {
  private:
   Directory() = default;
   std::string why_not_for(For use) const;
+
+  std::vector<FileNumber> list(std::string_view suffix) const;
+  bool remove_new_removed() const;
 
   std::string path_;
   FileDescriptor directory_, lock_;

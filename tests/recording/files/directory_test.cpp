@@ -244,3 +244,27 @@ TEST_CASE("the free space is that of the file system") {
   CHECK(opened.directory.free_bytes() <= fs::space(opened.temporary.path()).free);
   CHECK(opened.directory.sync().has_value());
 }
+
+TEST_CASE("temporary files of killed processes are removed") {
+  const Opened opened;
+  for (const char* name : {"0000000001.mcap.new", "0000000002.mcap.new", "removed.new"})
+    write(opened.path(name), "left");
+  write(opened.path("0000000002.mcap"), "");
+  write(opened.path("other.new"), "not ours");
+  const auto lock = opened.directory.lock_for_maintenance();
+  CHECK(opened.directory.remove_temporaries() == 3);
+  CHECK(opened.directory.remove_temporaries() == 0);
+  CHECK(fs::exists(opened.path("other.new")));
+  CHECK(fs::exists(opened.path("0000000002.mcap")));
+}
+
+TEST_CASE("the temporary file of the newest file stays while a process may be recovering it") {
+  const Opened opened;
+  Directory writer = expect(Directory::open(opened.temporary.path(), For::writing));
+  REQUIRE(writer.lock_for_writing());
+  write(opened.path("0000000002.mcap"), "");
+  for (const char* name : {"0000000001.mcap.new", "0000000002.mcap.new"})
+    write(opened.path(name), "new");
+  CHECK(opened.directory.remove_temporaries() == 1);
+  CHECK(fs::exists(opened.path("0000000002.mcap.new")));
+}
