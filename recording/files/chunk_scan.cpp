@@ -87,6 +87,7 @@ std::optional<FoundChunk> ChunkScan::next() {
                         .records = std::move(*read)};
     }
     error = read.error();
+    if (window_.unreadable()) error = "cannot be read: " + window_.unreadable().message();
     // The checksum of the marker does not cover its padding: the chunk may begin earlier.
     at = marker->begin + marker_bytes + length;
   }

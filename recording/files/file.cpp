@@ -71,6 +71,13 @@ MappedFile::MappedFile(int descriptor, std::uint64_t size) {
   bytes_ = {static_cast<const std::byte*>(memory), static_cast<std::size_t>(size)};
 }
 
+bool MappedFile::load(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = offset - offset % page;
+  auto* memory = const_cast<std::byte*>(bytes_.data()) + begin;
+  return ::madvise(memory, offset + bytes - begin, MADV_POPULATE_READ) == 0 || errno != EFAULT;
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : bytes_(std::exchange(other.bytes_, Bytes())) {}
 

@@ -34,6 +34,9 @@ class MappedFile {
   ~MappedFile();
 
   Bytes bytes() const { return bytes_; }
+  // Reads a part from the disk now, so that an error is not a signal at its first use. False: the
+  // disk cannot read it. Always true on kernels before 5.14.
+  bool load(std::uint64_t offset, std::uint64_t bytes) const;
 
  private:
   Bytes bytes_{};

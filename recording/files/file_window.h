@@ -3,14 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <vector>
 
 #include "base/bytes.h"
 
 namespace millrace::recording {
 
-// Reads parts of a file into memory, ahead. While another process cuts the end of the file off,
-// this is safe, unlike a mapping. The file is not owned. Confined to one thread.
+// Reads parts of a file into memory, ahead. If another process cuts the end of the file off, or the
+// disk cannot read a part of the file, this is safe, unlike a mapping. The file is not owned.
+// Confined to one thread.
 class FileWindow {
  public:
   static constexpr std::size_t ahead = 1 << 20;
@@ -20,15 +22,22 @@ class FileWindow {
   std::uint64_t size() const { return size_; }
 
   // The bytes [offset, offset + bytes), fewer at the end of the file. Valid until the next call.
-  // Throws std::system_error if they cannot be read.
+  // Zeros stand for bytes that cannot be read: no checksum accepts them in place of others.
   Bytes read(std::uint64_t offset, std::uint64_t bytes);
+  // Why not all bytes that read() returned last could be read. No error: all could.
+  std::error_code unreadable() const { return returned_bad_ ? error_ : std::error_code(); }
 
  private:
+  void fill(std::uint64_t offset, std::size_t least, std::size_t wanted);
+
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::vector<std::byte> buffer_;
   std::uint64_t begin_ = 0;  // where the bytes in buffer_ begin
   std::size_t filled_ = 0;
+  std::error_code error_;                      // why zeros are in buffer_
+  std::uint64_t bad_begin_ = 0, bad_end_ = 0;  // they are between these places of the file
+  bool returned_bad_ = false;
 };
 
 }  // namespace millrace::recording
