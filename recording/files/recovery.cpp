@@ -126,7 +126,8 @@ void IntactFile::seal() {
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < end_;) {
     const Bytes bytes = window_.read(at, std::min<std::uint64_t>(FileWindow::ahead, end_ - at));
-    if (bytes.empty()) throw std::system_error(EIO, std::generic_category(), "read");
+    if (bytes.empty() || window_.unreadable())
+      throw std::system_error(EIO, std::generic_category(), "read");
     crc = crc32(bytes, crc);
     at += bytes.size();
   }
@@ -143,23 +144,6 @@ void IntactFile::seal() {
     throw std::system_error(errno, std::generic_category(), "futimens");
 }
 
-// The facts of a file whose metadata is damaged, from the file before it.
-FileHead head_after(const Directory& directory, const SegmentFile& file) {
-  FileHead head = file.head();
-  const std::string unknown(32, '0');
-  head.run = unknown;
-  if (head.id.empty()) head.id = unknown;
-  const std::vector<FileNumber> numbers = directory.list();
-  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
-    if (*number >= head.file) continue;
-    const auto before = SegmentFile::open(directory, *number);
-    if (!before) continue;
-    head.first_stream = std::max(head.first_stream, next_stream(*before));
-    if (!before->head().run.empty()) break;
-  }
-  return head;
-}
-
 void add_streams(const PartTable& parts, std::vector<std::string>& into) {
   for (const LostPart& lost : parts.losses())
     into.push_back(std::to_string(lost.stream) + " from position " + std::to_string(lost.begin) +
@@ -170,13 +154,10 @@ void add_streams(const PartTable& parts, std::vector<std::string>& into) {
 }
 
 Result<Recovered, std::string> recover_damaged(const Directory& directory, FileNumber number) {
-  auto file = SegmentFile::open(directory, number);
+  auto file = SegmentFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
   Recovered recovered{.file = number, .cut_bytes = file->torn_bytes()};
-  FileHead head = file->head();
-  if (head.run.empty()) head = head_after(directory, *file);
-  head.first_stream = std::max(head.first_stream, next_stream(*file));
-  auto result = rewrite(directory, *file, head, [](std::uint64_t) { return true; });
+  auto result = rewrite(directory, *file, [](std::uint64_t) { return true; });
   if (!result) return result.error();
   for (const Damage& damage : file->damages()) recovered.lost_bytes += damage.bytes;
   recovered.lost_bytes += result->unread_bytes;
@@ -196,8 +177,10 @@ Result<Recovered, std::string> recover(const Directory& directory, FileNumber nu
     const std::uint64_t size = file_size(file->get());
     FileWindow window;
     window.reset(file->get(), size);
-    if (const auto start = read_start(window.read(0, start_bytes)); !start)
-      return name + ": " + start.error();
+    const auto start = read_start(window.read(0, start_bytes));
+    if (window.unreadable() && (!start || !start->head))
+      return name + ": " + window.unreadable().message();
+    if (!start) return name + ": " + start.error();
     if (const auto summary = read_summary(window); summary && *summary)
       return Recovered{.file = number};
     auto intact = IntactFile::read(file->get(), size);

@@ -29,10 +29,19 @@ struct Recovered {
 // Requires: no process writes the file (Directory::lock_for_writing or lock_for_maintenance).
 Result<Recovered, std::string> recover(const Directory& directory, FileNumber number);
 
-// Rewrites a sealed segment file without these streams, and renames it into place. Returns the
-// bytes saved. If the file has none of the streams, it is not touched. Requires:
-// lock_for_maintenance.
-Result<std::uint64_t, std::string> rewrite_without(const Directory& directory, FileNumber number,
-                                                   const std::set<std::uint64_t>& streams);
+// A segment file without removed streams.
+struct Cleared {
+  bool changed = false;  // false: it had none of them
+  std::uint64_t saved_bytes = 0;
+  // The damage before, which is kept or left out: lines that name the file, bytes and streams.
+  std::vector<std::string> damages{};
+};
+
+// Rewrites a sealed segment file without these streams, and renames it into place. A file that has
+// no other stream is deleted, unless it is the newest one, which knows the next number of a stream.
+// If the file has none of the streams, it is not touched. The error is one line that names the
+// file. Requires: lock_for_maintenance.
+Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNumber number,
+                                             const std::set<std::uint64_t>& streams);
 
 }  // namespace millrace::recording

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -27,25 +28,70 @@ class Copy {
 
   Status run(Rewritten& result) {
     for (std::size_t chunk = 0; chunk < from_.chunks().size(); ++chunk) {
-      const auto messages = from_.messages(chunk);
-      if (!messages) continue;
-      for (const SliceMessage& message : *messages) add(message, result);
+      if (const auto messages = from_.messages(chunk))
+        for (const SliceMessage& message : *messages) add(message, result);
+      else
+        add_damaged(chunk, result);
       if (to_.uncommitted() < write_bytes) continue;
       if (const auto written = to_.write(); !written) return written;
     }
-    for (const LostPart& lost : result.parts.losses()) to_.add_loss(lost.stream);
+    if (from_.sealed())
+      list_parts(result);
+    else
+      for (const LostPart& lost : result.parts.losses()) to_.add_loss(lost.stream);
+    for (const std::uint64_t stream : lost_) to_.add_loss(stream);
     return to_.seal();
   }
 
  private:
+  void add_damaged(std::size_t chunk, Rewritten& result) {
+    const ChunkPlace& place = from_.chunks()[chunk];
+    std::set<std::uint64_t> streams;
+    bool all_stay = !place.channels.empty();
+    for (const std::uint16_t channel : place.channels) {
+      const auto meta = from_.channels().find(channel);
+      const bool stays = meta != from_.channels().end() && keep_(meta->second.number);
+      if (stays) streams.insert(meta->second.number);
+      all_stay = all_stay && stays;
+    }
+    const auto raw = all_stay ? from_.raw_chunk(chunk) : std::nullopt;
+    if (raw)
+      to_.copy(*raw, from_.channels());
+    else
+      lost_.insert(streams.begin(), streams.end());
+    const bool has_loss = !streams.empty() || place.channels.empty();
+    if (!has_loss) return;  // only removed streams
+    DamagedChunks& damaged = raw ? result.kept : result.left_out;
+    ++damaged.count;
+    damaged.bytes += place.bytes;
+    damaged.streams.merge(streams);
+  }
+
+  // The parts as the old file lists them: with the slices that are in damaged chunks, so that
+  // readers and `verify` know of these, and with earlier losses.
+  void list_parts(const Rewritten& result) {
+    for (const StreamPart& part : from_.parts()) {
+      const auto meta = from_.channels().find(part.channel);
+      if (meta == from_.channels().end() || meta->second.number != part.stream) continue;
+      if (!keep_(part.stream)) continue;
+      to_.set_part(part, meta->second);
+      const StreamPart* copied = result.parts.find(part.stream);
+      const bool all = copied && copied->slices == part.slices;
+      if (!all && !result.kept.streams.contains(part.stream)) lost_.insert(part.stream);
+    }
+  }
+
   void add(const SliceMessage& message, Rewritten& result) {
     const auto meta = from_.channels().find(message.channel);
     if (meta == from_.channels().end()) return skip(message, result);
     if (!keep_(meta->second.number)) return;
     const auto slice =
         decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
-    if (!slice || !result.parts.can_follow(message.number, *slice)) return skip(message, result);
-    to_.add_encoded(meta->second, message.number, message.wall, *slice, message.bytes);
+    if (!slice || !result.parts.can_follow(message.number, *slice)) {
+      lost_.insert(meta->second.number);
+      return skip(message, result);
+    }
+    to_.copy(meta->second, message, *slice);
     result.parts.add(message.channel, message.number, *slice);
   }
 
@@ -58,7 +104,50 @@ class Copy {
   SegmentWriter& to_;
   const std::function<bool(std::uint64_t)>& keep_;
   SliceDecoder decoder_;
+  std::set<std::uint64_t> lost_;  // streams of which slices were left out
 };
+
+// "3, 5 to 9"
+std::string listed(const std::set<std::uint64_t>& numbers) {
+  std::string text;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const std::uint64_t first = *at;
+    std::uint64_t last = first;
+    while (++at != numbers.end() && *at == last + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(first);
+    if (last > first) text += (last == first + 1 ? ", " : " to ") + std::to_string(last);
+  }
+  return text;
+}
+
+// A line about damaged chunks, if there are any.
+void add_line(const std::string& file, const DamagedChunks& damaged, const std::string& what,
+              const std::string& then, std::vector<std::string>& lines) {
+  if (damaged.count == 0) return;
+  const std::string streams =
+      damaged.streams.empty() ? "unknown streams" : "streams " + listed(damaged.streams);
+  lines.push_back(file + ": " + std::to_string(damaged.bytes) + " bytes in " +
+                  std::to_string(damaged.count) + (damaged.count == 1 ? " chunk" : " chunks") +
+                  " were damaged before, and " + what + ": slices of " + streams + then);
+}
+
+// The facts of a file whose metadata is damaged, from the file before it.
+FileHead head_after(const Directory& directory, const SegmentFile& file) {
+  FileHead head = file.head();
+  const std::string unknown(32, '0');
+  head.run = unknown;
+  if (head.id.empty()) head.id = unknown;
+  const std::vector<FileNumber> numbers = directory.list();
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    if (*number >= head.file) continue;
+    const auto before = SegmentFile::open(directory, *number, Reading::copied);
+    if (!before) continue;
+    head.first_stream = std::max(head.first_stream, next_stream(*before));
+    if (!before->head().run.empty()) break;
+  }
+  return head;
+}
 
 // Sets the time of the last write: retention deletes by it.
 Status copy_time(int from, int to) {
@@ -78,8 +167,10 @@ std::uint64_t next_stream(const SegmentFile& file) {
 }
 
 Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& from,
-                                       const FileHead& head,
                                        const std::function<bool(std::uint64_t stream)>& keep) {
+  FileHead head = from.head().run.empty() ? head_after(directory, from) : from.head();
+  // The number of a stream is never used again, also if the new file does not have the stream.
+  head.first_stream = std::max(head.first_stream, next_stream(from));
   const auto attempt = [&]() -> Result<Rewritten, std::error_code> {
     // In this order, so that a file that is deleted now is not brought back (Directory::remove).
     auto file = directory.create_temporary(head.file);
@@ -88,7 +179,7 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
     if (!old) return old.error();
     // The writer owns its descriptor; the time is set after the last write.
     const FileDescriptor again(::dup(file->get()));
-    auto writer = SegmentWriter::begin(std::move(*file), head);
+    auto writer = SegmentWriter::begin(std::move(*file), head, 0);
     if (!writer) return writer.error();
     Rewritten result;
     if (const auto copied = Copy(from, *writer, keep).run(result); !copied) return copied.error();
@@ -104,21 +195,37 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
   return Directory::file_name(head.file) + ": " + result.error().message();
 }
 
-Result<std::uint64_t, std::string> rewrite_without(const Directory& directory, FileNumber number,
-                                                   const std::set<std::uint64_t>& streams) {
-  auto file = SegmentFile::open(directory, number);
+Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNumber number,
+                                             const std::set<std::uint64_t>& streams) {
+  auto file = SegmentFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
-  const auto listed = [&](const auto& entry) { return streams.contains(entry.second.number); };
-  if (std::ranges::none_of(file->channels(), listed)) return 0;
-  if (!file->sealed())
-    return Directory::file_name(number) + ": is not sealed; repair the file first";
-  FileHead head = file->head();
-  // The number of a removed stream is never used again.
-  head.first_stream = next_stream(*file);
-  const auto result = rewrite(directory, *file, head,
-                              [&](std::uint64_t stream) { return !streams.contains(stream); });
+  const std::string name = Directory::file_name(number);
+  const auto is_removed = [&](const auto& entry) { return streams.contains(entry.second.number); };
+  if (std::ranges::none_of(file->channels(), is_removed)) return Cleared{};
+  if (!file->sealed()) return name + ": is not sealed; repair the file first";
+  const std::vector<FileNumber> files = directory.list();
+  const bool is_newest = !files.empty() && files.back() == number;
+  if (std::ranges::all_of(file->channels(), is_removed) && !is_newest) {
+    auto done = directory.remove(number);
+    if (done) done = directory.sync();
+    if (!done) return name + ": " + done.error().message();
+    return Cleared{.changed = true, .saved_bytes = file->size()};
+  }
+  const auto result =
+      rewrite(directory, *file, [&](std::uint64_t stream) { return !streams.contains(stream); });
   if (!result) return result.error();
-  return file->size() - std::min(file->size(), result->bytes);
+  Cleared cleared{.changed = true,
+                  .saved_bytes = file->size() - std::min(file->size(), result->bytes)};
+  add_line(name, result->kept, "stay as they are", " cannot be read", cleared.damages);
+  add_line(name, result->left_out, "are left out, because a removed stream may have slices in them",
+           " are lost", cleared.damages);
+  for (const Damage& damage : file->damages())
+    if (!std::ranges::binary_search(file->chunks(), damage.offset, {}, &ChunkPlace::offset))
+      cleared.damages.push_back(name + ": " + damage.why);
+  if (result->unread_bytes > 0)
+    cleared.damages.push_back(name + ": " + std::to_string(result->unread_bytes) +
+                              " bytes of slices that are not valid are left out");
+  return cleared;
 }
 
 }  // namespace millrace::recording

@@ -15,20 +15,29 @@
 
 namespace millrace::recording {
 
+// Chunks of a segment file that were damaged when it was rewritten.
+struct DamagedChunks {
+  std::uint64_t count = 0, bytes = 0;
+  std::set<std::uint64_t> streams{};  // with slices in them, as far as the file names them
+};
+
 // A segment file that was rewritten.
 struct Rewritten {
-  std::uint64_t bytes = 0;         // size of the new file
+  std::uint64_t bytes = 0;  // size of the new file
+  DamagedChunks kept{}, left_out{};
   std::uint64_t unread_bytes = 0;  // slices in whole chunks that are not valid, or have no channel
   PartTable parts{};               // those of the new file
   std::set<std::uint16_t> unread_channels{};  // that have unread slices
 };
 
 // Copies the slices of a segment file for which `keep` is true to a new sealed file, without
-// decoding and encoding them, and renames the new file over the old one. Chunks that are damaged
-// are left out. The time of the last write stays. At each instant, a crash leaves the old file or
-// the new one. The error is one line that names the file. Requires: lock_for_maintenance.
+// decoding and encoding them, and renames the new file over the old one. A damaged chunk is copied
+// as it is if a summary says that it has slices of such streams alone; any other is left out, and
+// the summary of the new file still counts its slices, as lost. A head that is damaged is made from
+// the file before. The time of the last write stays. At each instant, a crash leaves the old file
+// or the new one. The error is one line that names the file. Requires: lock_for_maintenance, and a
+// file that was opened with Reading::copied.
 Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& from,
-                                       const FileHead& head,
                                        const std::function<bool(std::uint64_t stream)>& keep);
 
 // The number after those of all streams of the file, and not less than its first_stream.

@@ -17,22 +17,22 @@ constexpr std::size_t most_named = 10;
 
 }  // namespace
 
-SegmentFile::SegmentFile(FileDescriptor file, FileNumber number) : file_(std::move(file)) {
+SegmentFile::SegmentFile(FileDescriptor file, FileNumber number, Reading reading)
+    : file_(std::move(file)), reading_(reading) {
   head_.file = number;
   head_.first_stream = 0;
 }
 
-Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, FileNumber number) {
+Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, FileNumber number,
+                                                   Reading reading) {
   const std::string name = Directory::file_name(number);
   auto descriptor = directory.open_to_read(number);
   if (!descriptor) return name + ": " + descriptor.error().message();
-  SegmentFile file(std::move(*descriptor), number);
+  SegmentFile file(std::move(*descriptor), number, reading);
   try {
     file.size_ = file_size(file.file_.get());
     if (auto error = file.begin()) return name + ": " + *error;
-    FileWindow window;
-    window.reset(file.file_.get(), file.size_);
-    auto summary = read_summary(window);
+    auto summary = read_summary(file.window_);
     if (!summary) file.damage(0, 0, summary.error());
     if (summary && *summary)
       file.take(std::move(**summary));
@@ -46,9 +46,9 @@ Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, F
 
 // Reads the first records. Returns an error if this is not a segment file.
 std::optional<std::string> SegmentFile::begin() {
-  FileWindow window;
-  window.reset(file_.get(), size_);
-  const auto start = read_start(window.read(0, start_bytes));
+  window_.reset(file_.get(), size_);
+  const auto start = read_start(window_.read(0, start_bytes));
+  if (window_.unreadable() && (!start || !start->head)) return window_.unreadable().message();
   if (!start) return start.error();
   const FileNumber number = head_.file;
   if (start->head) head_ = *start->head;
@@ -65,6 +65,7 @@ bool SegmentFile::refresh() {
   const std::uint64_t size = file_size(file_.get());
   if (size == size_) return false;
   size_ = size;
+  window_.reset(file_.get(), size_);
   // The error of a file that was accepted before can only be a part of the first records.
   if (!begun_ && chunks_.empty() && begin()) return false;
   const bool more = scan();
@@ -114,9 +115,7 @@ void SegmentFile::take(FileSummary summary) {
 
 // A file that was scanned keeps its list of chunks, because readers count in the list.
 void SegmentFile::become_sealed() {
-  FileWindow window;
-  window.reset(file_.get(), size_);
-  auto summary = read_summary(window);
+  auto summary = read_summary(window_);
   if (!summary || !*summary) return;
   const auto same = [](const ChunkPlace& a, const ChunkPlace& b) { return a.offset == b.offset; };
   if (!std::ranges::equal((**summary).chunks, chunks_, same)) return;
@@ -128,7 +127,9 @@ void SegmentFile::become_sealed() {
 // Maps at least these bytes. Only whole chunks are read through the mapping, so that a process that
 // cuts the tail of the file cannot end this one.
 void SegmentFile::cover(std::uint64_t bytes) {
-  if (bytes == 0 || (!maps_.empty() && maps_.back().bytes().size() >= bytes)) return;
+  if (reading_ == Reading::copied || bytes == 0 ||
+      (!maps_.empty() && maps_.back().bytes().size() >= bytes))
+    return;
   maps_.emplace_back(file_.get(), sealed() ? bytes : std::max(2 * bytes, least_mapped));
 }
 
@@ -137,42 +138,69 @@ std::uint64_t SegmentFile::torn_bytes() const {
   return begun_ ? size_ - std::min(size_, scan_->end()) : size_;
 }
 
+Bytes SegmentFile::read(std::uint64_t offset, std::uint64_t bytes, Reading reading) {
+  if (reading == Reading::copied) return window_.read(offset, bytes);
+  return maps_.back().bytes().subspan(offset, bytes);
+}
+
 Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk) {
+  return messages(chunk, reading_);
+}
+
+Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk,
+                                                                Reading reading) {
   const ChunkPlace& place = chunks_[chunk];
-  const Bytes record = maps_.back().bytes().subspan(place.offset, place.bytes);
   Checked& checked = checked_[chunk];
-  auto read =
-      read_chunk(record, checked == Checked::good ? ChunkCheck::trust : ChunkCheck::checksum);
-  if (read) {
+  const bool loaded = reading == Reading::copied || checked == Checked::good ||
+                      maps_.back().load(place.offset, place.bytes);
+  const Bytes record = loaded ? read(place.offset, place.bytes, reading) : Bytes();
+  // A second read can differ: another process may have cut the file, or the disk has failed.
+  const bool trusted = checked == Checked::good && reading == Reading::mapped;
+  auto found = read_chunk(record, trusted ? ChunkCheck::trust : ChunkCheck::checksum);
+  if (found) {
     checked = Checked::good;
-    return std::move(read->messages);
+    return std::move(found->messages);
   }
+  std::string error = found.error();
+  if (!loaded) error = "cannot be read";
+  if (reading == Reading::copied && window_.unreadable())
+    error = "cannot be read: " + window_.unreadable().message();
   const std::string why =
-      "chunk " + std::to_string(place.number) + " " + read.error() + lost_streams(place);
+      "chunk " + std::to_string(place.number) + " " + error + lost_streams(place);
   if (std::exchange(checked, Checked::bad) == Checked::bad)
     return Damage{head_.file, place.offset, place.bytes, why};
   return damage(place.offset, place.bytes, why);
 }
 
+std::optional<RawChunk> SegmentFile::raw_chunk(std::size_t chunk) {
+  if (!summary_) return std::nullopt;
+  const auto entry = read_chunk_entry(window_, *summary_, chunks_[chunk].offset);
+  if (!entry) return std::nullopt;
+  const mcap::ChunkFacts& facts = entry->facts;
+  const Bytes bytes = window_.read(facts.offset, facts.bytes + facts.index_bytes);
+  if (bytes.size() < facts.bytes + facts.index_bytes) return std::nullopt;
+  return RawChunk{*entry, bytes.first(facts.bytes), bytes.subspan(facts.bytes)};
+}
+
+// Computes them through a buffer also if the file is mapped: the messages are not handed out.
 std::vector<StreamPart> SegmentFile::parts() {
-  if (summary_ && summary_->parts_offset > 0) {
-    FileWindow window;
-    window.reset(file_.get(), size_);
-    auto read = read_parts(window, *summary_);
+  if (lists_parts()) {
+    auto read = read_parts(window_, *summary_);
     if (read) return std::move(*read);
     damage(summary_->parts_offset, summary_->parts_bytes, read.error());
     summary_->parts_offset = 0;
   }
-  for (; added_ < chunks_.size(); ++added_) add_parts(added_);
+  while (added_ < chunks_.size()) {
+    const std::size_t chunk = added_++;
+    if (const auto read = messages(chunk, Reading::copied)) add_parts(chunk, *read);
+  }
   if (!damages_.empty()) parts_.set_lost();
   return parts_.list();
 }
 
-void SegmentFile::add_parts(std::size_t chunk) {
-  const auto read = messages(chunk);
-  if (!read) return;
+void SegmentFile::add_parts(std::size_t chunk, const std::vector<SliceMessage>& messages) {
   SliceDecoder decoder;
-  for (const SliceMessage& message : *read) {
+  for (const SliceMessage& message : messages) {
     const auto meta = channels_.find(message.channel);
     const auto slice = meta == channels_.end() ? Result<Slice, WireError>(WireError::unknown)
                                                : decoder.slice(message.bytes, meta->second.number,
@@ -189,12 +217,33 @@ void SegmentFile::add_parts(std::size_t chunk) {
   }
 }
 
-bool SegmentFile::verify() {
-  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) static_cast<void>(messages(chunk));
+bool SegmentFile::verify(const Visit& visit) {
+  std::uint64_t end = 0;
+  std::uint32_t crc = 0;
+  // Adds the bytes up to `to` to the checksum of the data section. If the file has damage, the
+  // checksum would show nothing more.
+  const auto add_to_checksum = [&](std::uint64_t to) {
+    while (summary_ && damages_.empty() && end < to) {
+      const Bytes bytes = read(end, std::min<std::uint64_t>(FileWindow::ahead, to - end), reading_);
+      if (bytes.empty()) return;
+      crc = crc32(bytes, crc);
+      end += bytes.size();
+    }
+  };
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    add_to_checksum(chunks_[chunk].offset);
+    const auto read = messages(chunk);
+    if (!lists_parts() && added_ == chunk) {
+      ++added_;
+      if (read) add_parts(chunk, *read);
+    }
+    if (read && visit) visit(chunk, *read);
+    add_to_checksum(chunks_[chunk].offset + chunks_[chunk].bytes);
+  }
+  if (summary_) add_to_checksum(summary_->data_bytes);
   parts();
   const bool chunks_good = damages_.empty();
-  if (summary_ && chunks_good &&
-      crc32(maps_.back().bytes().first(summary_->data_bytes)) != summary_->data_crc)
+  if (summary_ && chunks_good && crc != summary_->data_crc)
     damage(
         0, summary_->data_bytes,
         "the checksum of the data section is wrong, but all chunks are good: the records between "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "recording/files/chunk_scan.h"
 #include "recording/files/directory.h"
 #include "recording/files/file.h"
+#include "recording/files/file_window.h"
 #include "recording/files/summary_reader.h"
 #include "recording/format/chunk_records.h"
 #include "recording/format/file_head.h"
@@ -30,17 +32,26 @@ struct Damage {
       why{};  // a sentence: "chunk 12 has a wrong checksum: slices of streams 3, 17 are lost"
 };
 
-// One segment file, mapped for reading: sealed, or still being written, or left unsealed. A sealed
-// file is read by its summary, any other by its markers, and so is a sealed file whose summary is
-// damaged. Never returns bytes whose checksum is not good. While another process writes, cuts or
-// replaces the file, all that was returned stays valid.
+// How messages() reads a file.
+enum class Reading : std::uint8_t {
+  mapped,  // in place: the messages are valid as long as the SegmentFile
+  copied   // into a buffer: they are valid until its next call. For all that must survive a disk
+           // that fails at any moment: a read error of a mapping kills the process.
+};
+
+// One segment file: sealed, or still being written, or left unsealed. A sealed file is read by its
+// summary, any other by its markers, and so is a sealed file whose summary is damaged. Never
+// returns bytes whose checksum is not good. While another process writes, cuts or replaces the
+// file, all that was returned stays valid. A part that the disk cannot read is damage.
 //
 // Confined to one thread; several objects may read one file. Functions that read throw
-// std::system_error if the disk fails.
+// std::system_error if the file cannot be examined or mapped.
 class SegmentFile {
  public:
-  // Opens the file. The error is one line: it is not MCAP, has another profile or a later version.
-  static Result<SegmentFile, std::string> open(const Directory& directory, FileNumber number);
+  // Opens the file. The error is one line: it is not MCAP, has another profile or a later version,
+  // or its beginning cannot be read.
+  static Result<SegmentFile, std::string> open(const Directory& directory, FileNumber number,
+                                               Reading reading = Reading::mapped);
 
   // If the metadata is damaged or not yet written, only `file` is known, and perhaps `id`.
   const FileHead& head() const { return head_; }
@@ -59,12 +70,17 @@ class SegmentFile {
   std::vector<StreamPart> parts();
   const std::vector<ChunkPlace>& chunks() const { return chunks_; }
   // The messages of a chunk, in the order of the file. Checks the checksum at the first call for
-  // this chunk. An error is damage: it is also added to damages(). The messages are valid as long
-  // as this object.
+  // this chunk. An error is damage: it is also added to damages().
   Result<std::vector<SliceMessage>, Damage> messages(std::size_t chunk);
 
-  // Reads every byte, and checks all checksums. True if there is no damage at all.
-  bool verify();
+  // Reads every byte once, from front to back, and checks all checksums. Calls `visit` with the
+  // messages of each chunk that is good. True if there is no damage at all.
+  using Visit = std::function<void(std::size_t chunk, const std::vector<SliceMessage>&)>;
+  bool verify(const Visit& visit = {});
+
+  // A chunk as it is on the disk, damaged or not, for a copy. Valid until the next call. nullopt:
+  // no summary describes it.
+  std::optional<RawChunk> raw_chunk(std::size_t chunk);
 
   // The damage found so far, in the order of discovery. The unsealed tail is no damage: it may be
   // a commit that is being written.
@@ -75,23 +91,28 @@ class SegmentFile {
  private:
   enum class Checked : std::uint8_t { no, good, bad };
 
-  SegmentFile(FileDescriptor file, FileNumber number);
+  SegmentFile(FileDescriptor file, FileNumber number, Reading reading);
   std::optional<std::string> begin();
   bool scan();
   void add(const FoundChunk& chunk);
   void take(FileSummary summary);
   void become_sealed();
   void cover(std::uint64_t bytes);
-  void add_parts(std::size_t chunk);
+  Bytes read(std::uint64_t offset, std::uint64_t bytes, Reading reading);
+  Result<std::vector<SliceMessage>, Damage> messages(std::size_t chunk, Reading reading);
+  bool lists_parts() const { return summary_ && summary_->parts_offset > 0; }
+  void add_parts(std::size_t chunk, const std::vector<SliceMessage>& messages);
   Damage damage(std::uint64_t offset, std::uint64_t bytes, std::string why);
   std::string lost_streams(const ChunkPlace& place) const;
 
   FileDescriptor file_;
+  Reading reading_;
+  FileWindow window_;
   FileHead head_;
   std::uint64_t size_ = 0;
   bool begun_ = false;  // the first records are there
   std::string start_damage_;
-  // The last one covers all chunks. The earlier ones stay for messages that were returned.
+  // Mapped: the last one covers all chunks. The earlier ones stay for messages that were returned.
   std::vector<MappedFile> maps_;
   std::optional<FileSummary> summary_;
   std::optional<ChunkScan> scan_;

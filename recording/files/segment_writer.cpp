@@ -9,11 +9,10 @@
 #include "recording/format/checksums.h"
 #include "recording/format/chunk_builder.h"
 #include "recording/format/file_start.h"
+#include "recording/format/mcap.h"
 
 namespace millrace::recording {
 namespace {
-
-constexpr std::uint64_t reserved_step = 16 << 20;
 
 std::size_t size_of(std::span<const Bytes> parts) {
   std::size_t size = 0;
@@ -24,8 +23,12 @@ std::size_t size_of(std::span<const Bytes> parts) {
 }  // namespace
 
 struct SegmentWriter::Impl {
-  Impl(FileDescriptor opened, const FileHead& head)
-      : file(std::move(opened)), chunk(*id_from(head.id)), summary(append_head(pending, head)) {
+  Impl(FileDescriptor opened, const FileHead& head, std::uint64_t reserved_bytes)
+      : file(std::move(opened)),
+        reserved_step(reserved_bytes),
+        id(*id_from(head.id)),
+        chunk(id),
+        summary(append_head(pending, head)) {
     add_to_checksum();
   }
 
@@ -48,13 +51,13 @@ struct SegmentWriter::Impl {
     if (!chunk.begun()) chunk.begin(pending, written, summary.chunks());
   }
 
-  void add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall, const Slice& slice,
-           std::span<const Bytes> payload) {
+  // `new_channel` is the channel of the stream if it has no slice yet.
+  void add(const StreamMeta& meta, std::uint16_t new_channel, std::uint32_t number,
+           std::int64_t wall, const Slice& slice, std::span<const Bytes> payload) {
     const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(wall, 0));
     const std::size_t message = mcap::message_bytes(size_of(payload));
     const StreamPart* part = summary.parts().find(slice.stream);
-    const auto channel =
-        part ? part->channel : static_cast<std::uint16_t>(summary.parts().size() + 1);
+    const std::uint16_t channel = part ? part->channel : new_channel;
     if (part) {
       make_room(message);
     } else {
@@ -66,11 +69,28 @@ struct SegmentWriter::Impl {
     summary.parts().add(channel, number, slice);
   }
 
+  // The marker is a new one: its number is that of the chunk in this file.
+  void copy(const RawChunk& raw) {
+    end_chunk();
+    mcap::ChunkFacts facts = raw.entry.facts;
+    const std::uint64_t begin = written + pending.size() + mcap::record_head + mcap::marker_content;
+    const std::size_t padding = mcap::most_padding - (begin - 1) % (mcap::most_padding + 1);
+    mcap::append(pending, {.id = id, .number = summary.chunks(), .length = facts.bytes}, padding);
+    mcap::Builder builder(pending);
+    facts.offset = written + pending.size();
+    builder.bytes(raw.record);
+    builder.bytes(raw.indexes);
+    std::vector<mcap::IndexPlace> places = raw.entry.indexes;
+    for (mcap::IndexPlace& place : places) place.offset += facts.offset - raw.entry.facts.offset;
+    summary.add_chunk(facts, places);
+    add_to_checksum();
+  }
+
   Result<void, std::error_code> write() {
     end_chunk();
     if (pending.empty()) return {};
     const std::uint64_t end = written + pending.size();
-    while (end > reserved) {
+    while (reserved_step > 0 && end > reserved) {
       const auto done = reserve(file.get(), reserved, reserved_step);
       if (!done) return done;
       reserved += reserved_step;
@@ -95,17 +115,20 @@ struct SegmentWriter::Impl {
   FileDescriptor file;
   std::vector<std::byte> pending;  // bytes of the file that are not written
   std::uint64_t written = 0, reserved = 0;
+  std::uint64_t reserved_step;
   std::size_t in_checksum = 0;  // bytes of `pending` that are in `crc`
   std::uint32_t crc = 0;        // the checksum of the file up to there
   SliceEncoder encoder;
   std::vector<Bytes> parts;  // the slice that is being added, in parts
+  FileId id;
   mcap::ChunkBuilder chunk;
   SummaryWriter summary;
 };
 
 Result<SegmentWriter, std::error_code> SegmentWriter::begin(FileDescriptor file,
-                                                            const FileHead& head) {
-  SegmentWriter writer(std::make_unique<Impl>(std::move(file), head));
+                                                            const FileHead& head,
+                                                            std::uint64_t reserved) {
+  SegmentWriter writer(std::make_unique<Impl>(std::move(file), head, reserved));
   auto done = writer.write();
   if (done) done = writer.sync();
   if (!done) return done.error();
@@ -130,14 +153,26 @@ void SegmentWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64
   parts.assign(1, around.before);
   parts.insert(parts.end(), frames.begin(), frames.end());
   parts.push_back(around.after);
-  impl_->add(meta, number, wall, slice, parts);
+  const auto next = static_cast<std::uint16_t>(channels() + 1);
+  impl_->add(meta, next, number, wall, slice, parts);
 }
 
-void SegmentWriter::add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
-                                const Slice& slice, Bytes message) {
+void SegmentWriter::copy(const StreamMeta& meta, const SliceMessage& message, const Slice& slice) {
   // Without the last zero byte.
-  const Bytes payload = message.first(message.size() - message.size() % 8);
-  impl_->add(meta, number, wall, slice, {&payload, 1});
+  const Bytes payload = message.bytes.first(message.bytes.size() - message.bytes.size() % 8);
+  impl_->add(meta, message.channel, message.number, message.wall, slice, {&payload, 1});
+}
+
+void SegmentWriter::copy(const RawChunk& chunk,
+                         const std::map<std::uint16_t, StreamMeta>& channels) {
+  for (const mcap::IndexPlace& index : chunk.entry.indexes)
+    impl_->summary.add_channel(index.channel, channels.at(index.channel));
+  impl_->copy(chunk);
+}
+
+void SegmentWriter::set_part(const StreamPart& part, const StreamMeta& meta) {
+  impl_->summary.add_channel(part.channel, meta);
+  impl_->summary.parts().put(part);
 }
 
 void SegmentWriter::add_loss(std::uint64_t stream) { impl_->summary.parts().set_lost(stream); }

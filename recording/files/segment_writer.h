@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "recording/files/directory.h"
+#include "recording/files/summary_reader.h"
+#include "recording/format/chunk_records.h"
 #include "recording/format/file_head.h"
 #include "recording/format/stream_meta.h"
 #include "schemas/recording/slice.h"
@@ -31,8 +34,13 @@ class SegmentWriter {
   static constexpr std::size_t chunk_bytes = 64 << 10;
   static constexpr std::size_t most_channels = 32'000;
 
-  // The file must be new and empty. Writes and syncs its head. Requires: head.id is 32 hex digits.
-  static Result<SegmentWriter, std::error_code> begin(FileDescriptor file, const FileHead& head);
+  static constexpr std::uint64_t reserved_bytes = 16 << 20;
+
+  // The file must be new and empty. Writes and syncs its head. `reserved`: the file system reserves
+  // space in steps of this size, so that a commit needs no new blocks; 0: none, for a copy.
+  // Requires: head.id is 32 hex digits.
+  static Result<SegmentWriter, std::error_code> begin(FileDescriptor file, const FileHead& head,
+                                                      std::uint64_t reserved = reserved_bytes);
   SegmentWriter(SegmentWriter&&) noexcept;
   SegmentWriter& operator=(SegmentWriter&&) noexcept;
   ~SegmentWriter();
@@ -47,10 +55,14 @@ class SegmentWriter {
   void add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall, const Slice& slice,
            std::span<const Bytes> frames);
 
-  // Adds a slice that is encoded already, with or without the last byte of its message. `slice` is
-  // the decoded one.
-  void add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
-                   const Slice& slice, Bytes message);
+  // Adds a slice of another file, with its channel there. All slices of the file must be added by
+  // this function then. `slice` is the decoded one.
+  void copy(const StreamMeta& meta, const SliceMessage& message, const Slice& slice);
+  // Adds a chunk of another file as it is, although it is damaged, with the channels in which it
+  // has messages.
+  void copy(const RawChunk& chunk, const std::map<std::uint16_t, StreamMeta>& channels);
+  // Sets what `parts` says about a stream. Its channel is in the summary also if no slice is there.
+  void set_part(const StreamPart& part, const StreamMeta& meta);
   // Notes in `parts` that a stream with a channel lost slices that no slice of the file names.
   void add_loss(std::uint64_t stream);
 

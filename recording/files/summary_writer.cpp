@@ -144,14 +144,16 @@ RecordPlace append_head(std::vector<std::byte>& into, const FileHead& head) {
 }
 
 Bytes SummaryWriter::add_channel(std::uint16_t channel, const StreamMeta& meta) {
-  ++channels_;
-  const RecordPlace place = append_record(channel_records_, Opcode::channel, [&](Builder& fields) {
-    fields.u16(channel);
-    fields.u16(schema_id);
-    fields.text(std::to_string(meta.number));
-    fields.text(encoding);
-    fields.text_map(to_metadata(meta));
-  });
+  const auto [entry, added] = channels_.try_emplace(channel);
+  RecordPlace& place = entry->second;
+  if (added)
+    place = append_record(channel_records_, Opcode::channel, [&](Builder& fields) {
+      fields.u16(channel);
+      fields.u16(schema_id);
+      fields.text(std::to_string(meta.number));
+      fields.text(encoding);
+      fields.text_map(to_metadata(meta));
+    });
   return Bytes(channel_records_).subspan(place.offset, place.bytes);
 }
 
@@ -184,7 +186,7 @@ void SummaryWriter::append_statistics(std::vector<std::byte>& into,
   append_record(into, Opcode::statistics, [&](Builder& fields) {
     fields.u64(messages);
     fields.u16(1);  // schemas
-    fields.u32(channels_);
+    fields.u32(static_cast<std::uint32_t>(channels_.size()));
     fields.u32(1);  // attachments
     fields.u32(1);  // metadata records
     fields.u32(static_cast<std::uint32_t>(chunks_));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <system_error>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
@@ -35,7 +36,7 @@ class SummaryWriter {
   // `metadata` is the place of the Metadata record of the head.
   explicit SummaryWriter(RecordPlace metadata) : metadata_(metadata) {}
 
-  // Adds a channel and returns its record, valid until the next call.
+  // Adds a channel, if it is a new one, and returns its record, valid until the next call.
   Bytes add_channel(std::uint16_t channel, const StreamMeta& meta);
   // The parts of the streams: add each slice, after its channel.
   PartTable& parts() { return parts_; }
@@ -58,8 +59,8 @@ class SummaryWriter {
 
   RecordPlace metadata_;
   PartTable parts_;
-  std::vector<std::byte> channel_records_, chunk_indexes_;  // whole records
-  std::uint32_t channels_ = 0;
+  std::vector<std::byte> channel_records_, chunk_indexes_;   // whole records
+  std::unordered_map<std::uint16_t, RecordPlace> channels_;  // in channel_records_
   std::uint64_t chunks_ = 0, first_time_ = 0, last_time_ = 0;
 };
 

@@ -42,6 +42,11 @@ void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& sl
   part.complete = slice.closing && slice.closing->complete;
 }
 
+void PartTable::put(const StreamPart& part) {
+  Entry& entry = parts_[part.stream];
+  entry = {.part = part, .next = std::uint64_t{part.first_slice} + part.slices};
+}
+
 void PartTable::set_lost(std::uint64_t stream) {
   if (const auto found = parts_.find(stream); found != parts_.end()) found->second.part.lost = true;
 }

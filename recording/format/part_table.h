@@ -27,6 +27,8 @@ class PartTable {
   bool can_follow(std::uint32_t number, const Slice& slice) const;
   // Adds the next slice of its stream. `number`: of the slice in its stream.
   void add(std::uint16_t channel, std::uint32_t number, const Slice& slice);
+  // Sets the part of a stream to this one.
+  void put(const StreamPart& part);
   // The file has less of this stream than was recorded, or of all streams that are not closed.
   void set_lost(std::uint64_t stream);
   void set_lost();

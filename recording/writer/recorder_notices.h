@@ -39,7 +39,7 @@ class RecorderNotices {
   virtual void resumed() {}
   virtual void dropped(std::uint64_t /*slices*/, DropReason) {}
 
-  // Upkeep could not rewrite or delete a sealed file.
+  // Upkeep could not rewrite or delete a sealed file, or has rewritten one that was damaged.
   virtual void failed(std::string_view /*why*/) {}
   // Streams that were removed are no longer in this file.
   virtual void rewritten(FileNumber, std::uint64_t /*bytes saved*/) {}

@@ -97,6 +97,7 @@ bool Upkeep::work() {
   if (!lock) return true;
   const bool is_mine = static_cast<bool>(*lock);
   report_wait(!is_mine);
+  if (is_mine) attempt([&] { directory_->remove_temporaries(); });
   const bool rewrote = is_mine && attempt([&] { rewrite(); });
   return attempt([&] { delete_old(); }) && rewrote;
 }
@@ -132,7 +133,10 @@ void Upkeep::rewrite() {
   if (removed.empty()) return due_.clear();
   for (auto number = due_.begin(); number != due_.end();) {
     const auto rewritten = rewrite_without(*directory_, *number, removed);
-    if (rewritten && *rewritten > 0) notices_.rewritten(*number, *rewritten);
+    if (rewritten) {
+      for (const std::string& line : rewritten->damages) notices_.failed(line);
+      if (rewritten->changed) notices_.rewritten(*number, rewritten->saved_bytes);
+    }
     if (rewritten || is_gone(*number)) {
       number = due_.erase(number);
       continue;

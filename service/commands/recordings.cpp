@@ -136,30 +136,43 @@ Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArgument
   return streams;
 }
 
+void print(const Removed& removed, Progress& progress) {
+  progress.clear();
+  for (const std::string& line : removed.damages) progress.note(line);
+  for (const std::string& error : removed.errors) progress.note(error);
+}
+
 RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out,
                          Progress& progress) {
   if (!arguments.streams.empty() + !arguments.name.empty() + !arguments.before.empty() +
           !arguments.older_than.empty() !=
       1)
     return std::string("exactly one of NUMBER, --name, --before and --older-than must be given");
-  // A directory without recordings stays as it is.
-  if (const auto directory = open_to_change(arguments.directory); !directory)
-    return directory.error();
+  // The streams of a removal that was interrupted cannot be chosen again: it is completed here.
+  const auto earlier = complete_removals(arguments.directory, progress);
+  if (!earlier) return earlier.error();
+  std::string completed;
+  if (earlier->files > 0)
+    completed = "an earlier removal was completed, " + decimal_bytes(earlier->bytes) + " freed";
   std::set<std::uint64_t> numbers;
   {
     const auto recordings = open_recordings(arguments, progress);
     if (!recordings) return recordings.error();
     const auto streams = chosen(arguments, **recordings);
-    if (!streams) return streams.error();
+    if (!streams) {
+      print(*earlier, progress);
+      return streams.error() + (completed.empty() ? "" : "; " + completed);
+    }
     for (const RecordedStream& stream : *streams) numbers.insert(stream.meta.number);
   }
   const auto removed = remove_streams(arguments.directory, numbers, progress);
   if (!removed) return removed.error();
-  progress.clear();
-  for (const std::string& error : removed->errors) progress.note(error);
+  for (const std::string& line : earlier->damages) progress.note(line);
+  print(*removed, progress);
+  if (!completed.empty()) out << completed << '\n';
   out << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
       << " freed\n";
-  return removed->errors.empty();
+  return earlier->damages.empty() && removed->damages.empty() && removed->errors.empty();
 }
 
 // The commands below `recordings`. Each has the same RecordingsArguments.

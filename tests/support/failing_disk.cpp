@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace millrace::test {
@@ -46,6 +47,19 @@ ssize_t write(int descriptor, const void* bytes, size_t size) {
     size /= 8;
   }
   return ::syscall(SYS_write, descriptor, bytes, size);
+}
+
+ssize_t pread(int descriptor, void* into, size_t size, off_t offset) {
+  using millrace::test::disk;
+  const auto begin = static_cast<std::uint64_t>(offset);
+  if (disk && disk->unreadable && begin < disk->unreadable->second) {
+    const std::uint64_t bad = disk->unreadable->first;
+    if (begin >= bad) return millrace::test::fails(EIO);
+    size = std::min<size_t>(size, bad - begin);
+  }
+  const ssize_t read = ::syscall(SYS_pread64, descriptor, into, size, offset);
+  if (disk && read > 0) disk->read_bytes += static_cast<std::uint64_t>(read);
+  return read;
 }
 
 int fdatasync(int descriptor) {

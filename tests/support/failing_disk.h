@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace millrace::test {
 
@@ -24,8 +25,12 @@ class FailingDisk {
   int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 
+  // Places in files, from the first one up to the second, that the disk cannot read.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> unreadable;
+
   int writes = 0, syncs = 0;  // calls so far
-  bool wrote_part = false;    // the next failing write fails at once
+  std::uint64_t read_bytes = 0;
+  bool wrote_part = false;  // the next failing write fails at once
 };
 
 }  // namespace millrace::test

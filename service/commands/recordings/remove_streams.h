@@ -11,17 +11,24 @@
 
 namespace millrace::recordings {
 
+// The outcome of removals.
 struct Removed {
+  std::uint64_t files = 0;  // rewritten or deleted
   std::uint64_t bytes = 0;  // freed
+  // The damage and the losses before, a line each that names the file.
+  std::vector<std::string> damages{};
   // Files that still contain removed streams, a line each with the reason.
   std::vector<std::string> errors{};
 };
 
-// Removes these streams: from now on no reader returns them. Then rewrites the sealed segment files
-// that contain them, or a stream that was removed before. Files that were left unsealed are sealed
-// first. The file that a service is writing is left to the service, which rewrites it when it is
-// sealed; the service is not delayed for longer than one file takes. The error is a line: the
-// directory cannot be used.
+// Completes all removals, also those that were interrupted: rewrites the sealed segment files that
+// contain a removed stream, deletes those without any other, and deletes the temporary files of
+// killed processes. Files that were left unsealed are sealed first. The file that a service is
+// writing is left to the service, which rewrites it when it is sealed; the service is not delayed
+// for longer than one file takes. The error is a line: the directory cannot be used.
+Result<Removed, std::string> complete_removals(const std::string& path, Progress& progress);
+
+// Removes these streams: from now on no reader returns them. Then completes all removals.
 Result<Removed, std::string> remove_streams(const std::string& path,
                                             const std::set<std::uint64_t>& streams,
                                             Progress& progress);

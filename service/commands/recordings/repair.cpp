@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "recording/files/segment_file.h"
+#include "service/commands/recordings/remove_streams.h"
 
 namespace millrace::recordings {
 
@@ -12,20 +13,6 @@ using recording::Directory;
 using recording::FileNumber;
 using recording::Recovered;
 using recording::SegmentFile;
-
-namespace {
-
-void print(const Recovered& file, std::ostream& out) {
-  out << Directory::file_name(file.file) << ": sealed; " << counted(file.cut_bytes, "byte")
-      << " cut after the last whole chunk";
-  if (file.lost_bytes > 0)
-    out << ", " << counted(file.lost_bytes, "byte") << " lost in damaged chunks";
-  out << '\n';
-  for (const std::string& stream : file.streams)
-    out << Directory::file_name(file.file) << ": may be incomplete: stream " << stream << '\n';
-}
-
-}  // namespace
 
 Result<Directory, std::string> open_to_change(const std::string& path) {
   return Directory::open(path, Directory::For::changing);
@@ -36,7 +23,7 @@ namespace {
 // Seals a file that is not sealed. Requires: no process writes it.
 void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
   const auto lock = directory.lock_for_maintenance();
-  const auto file = SegmentFile::open(directory, number);
+  const auto file = SegmentFile::open(directory, number, recording::Reading::copied);
   if (!file) {
     sealed.errors.push_back(file.error());
     return;
@@ -66,22 +53,36 @@ Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& pr
   return sealed;
 }
 
+std::vector<std::string> lines_about(const Recovered& file) {
+  const std::string name = Directory::file_name(file.file);
+  std::vector<std::string> lines{name + ": sealed; " + counted(file.cut_bytes, "byte") +
+                                 " cut after the last whole chunk"};
+  if (file.lost_bytes > 0)
+    lines.back() += ", " + counted(file.lost_bytes, "byte") + " lost in damaged chunks";
+  for (const std::string& stream : file.streams)
+    lines.push_back(name + ": may be incomplete: stream " + stream);
+  return lines;
+}
+
 Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress) {
-  auto sealed = seal_abandoned(path, progress);
+  const auto sealed = seal_abandoned(path, progress);
   if (!sealed) return sealed.error();
-  // Removed streams could not be taken out of an unsealed file.
-  const auto directory = open_to_change(path);
-  if (!directory) return directory.error();
-  for (const Recovered& file : sealed->files) {
-    const auto lock = directory->lock_for_maintenance();
-    const auto rewritten = recording::rewrite_without(*directory, file.file, directory->removed());
-    if (!rewritten) sealed->errors.push_back(rewritten.error());
-  }
   progress.clear();
-  for (const Recovered& file : sealed->files) print(file, out);
-  for (const std::string& error : sealed->errors) progress.note(error);
+  bool good = true;
+  for (const Recovered& file : sealed->files) {
+    for (const std::string& line : lines_about(file)) out << line << '\n';
+    good = good && file.lost_bytes == 0;
+  }
+  const auto removed = complete_removals(path, progress);
+  if (!removed) return removed.error();
+  progress.clear();
+  for (const std::string& line : removed->damages) progress.note(line);
+  for (const std::string& error : removed->errors) progress.note(error);
   out << counted(sealed->files.size(), "file") << " sealed\n";
-  return sealed->errors.empty();
+  if (removed->files > 0)
+    out << "removals completed: " << counted(removed->files, "file") << " rewritten, "
+        << decimal_bytes(removed->bytes) << " freed\n";
+  return good && removed->damages.empty() && removed->errors.empty();
 }
 
 }  // namespace millrace::recordings

@@ -26,8 +26,12 @@ Result<recording::Directory, std::string> open_to_change(const std::string& path
 // the newest file is sealed. The error is a line: the directory cannot be used.
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
 
-// Seals these files, without streams that were removed, and prints what was cut from each. Returns
-// false if a file could not be sealed: a line on `progress` names it.
+// The bytes that were cut from a file, and the streams that may have had more: a line each.
+std::vector<std::string> lines_about(const recording::Recovered& file);
+
+// Seals these files, and prints what was cut from each; then completes removals that were
+// interrupted. Returns false if a file could not be sealed or rewritten, or if slices in damaged
+// chunks were lost: a line names the file.
 Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress);
 
 }  // namespace millrace::recordings

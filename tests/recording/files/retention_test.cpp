@@ -114,14 +114,13 @@ TEST_CASE("a rewrite does not bring back a file that is deleted meanwhile") {
   const PlannedFile planned(3, 3, true);
   SegmentFile file = planned.open();
   bool deleted = false;
-  const auto rewritten = rewrite(planned.directory, file, file.head(), [&](std::uint64_t) {
+  const auto rewritten = rewrite(planned.directory, file, [&](std::uint64_t) {
     if (!std::exchange(deleted, true)) expect(planned.directory.remove(1));
     return true;
   });
   CHECK_FALSE(rewritten.has_value());
   CHECK(std::filesystem::is_empty(planned.directory.path()));
-  const auto later =
-      rewrite(planned.directory, file, file.head(), [](std::uint64_t) { return true; });
+  const auto later = rewrite(planned.directory, file, [](std::uint64_t) { return true; });
   CHECK_FALSE(later.has_value());
   CHECK(std::filesystem::is_empty(planned.directory.path()));
 }

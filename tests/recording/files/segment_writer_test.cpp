@@ -161,9 +161,9 @@ TEST_CASE("an encoded slice is written as it is, with or without its last byte")
   SliceEncoder encoder;
   const Bytes encoded = encoder.encode(slice, {});
   std::vector<std::byte> message(encoded.begin(), encoded.end());
-  recording.writer.add_encoded(meta, 0, 0, slice, message);
+  recording.writer.copy(meta, {.channel = 1, .number = 0, .bytes = message}, slice);
   message.push_back(std::byte{0});
-  recording.writer.add_encoded(meta, 1, 0, slice, message);
+  recording.writer.copy(meta, {.channel = 1, .number = 1, .bytes = message}, slice);
   recording.writer.add_loss(9);
   expect(recording.writer.seal());
   SegmentFile file = recording.open();

@@ -65,6 +65,24 @@ TEST_CASE_METHOD(SealedFile, "a file that was sealed is rewritten without remove
   CHECK(notices.all == std::vector<std::string>{"sealed 1", "rewritten 1"});
 }
 
+TEST_CASE_METHOD(SealedFile, "damage in a file that is rewritten is named") {
+  struct Lines final : RecorderNotices {
+    void failed(std::string_view why) override { all.emplace_back(why); }
+    std::vector<std::string> all;
+  } lines;
+  const std::uint64_t chunk = expect(SegmentFile::open(reading, 1)).chunks()[0].offset;
+  std::fstream(directory / Directory::file_name(1), std::ios::in | std::ios::out)
+      .seekp(static_cast<std::streamoff>(chunk + 100))
+      .put('\xaa');
+  reading.add_removed({1});
+  {
+    Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, all, wall, stats, lines);
+    upkeep.sealed(1);
+  }
+  REQUIRE(lines.all.size() == 1);
+  CHECK(lines.all[0].ends_with("slices of streams 2 are lost"));
+}
+
 TEST_CASE_METHOD(SealedFile, "a file that could not be rewritten is tried again") {
   // Lets the file be rewritten once that has failed.
   struct Repairs final : RecorderNotices {

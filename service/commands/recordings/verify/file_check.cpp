@@ -12,13 +12,10 @@ using recording::SliceMessage;
 using recording::StreamPart;
 
 void FileCheck::run(const std::function<void(std::uint64_t)>& read) {
-  for (std::size_t chunk = 0; chunk < file_.chunks().size(); ++chunk) {
-    // A damaged chunk is one of damages().
-    if (const auto messages = file_.messages(chunk))
-      for (const SliceMessage& message : *messages) check_slice(message);
+  file_.verify([&](std::size_t chunk, const std::vector<SliceMessage>& messages) {
+    for (const SliceMessage& message : messages) check_slice(message);
     read(file_.chunks()[chunk].offset + file_.chunks()[chunk].bytes);
-  }
-  file_.verify();
+  });
   for (const Damage& damage : file_.damages())
     problems_.add(number_, "at byte " + std::to_string(damage.offset) + ", " +
                                counted(damage.bytes, "byte") + ": " + damage.why);
@@ -39,10 +36,30 @@ void FileCheck::check_slice(const SliceMessage& message) {
   parts_.add(message.channel, message.number, *slice);
 }
 
+// Slices of damaged chunks, which were left out when a stream was removed: the summary still counts
+// them. True if there are any.
+bool FileCheck::check_left_out(const std::vector<StreamPart>& found,
+                               const std::vector<StreamPart>& listed) {
+  bool any = false;
+  for (const StreamPart& part : listed) {
+    const auto here = std::ranges::lower_bound(found, part.stream, {}, &StreamPart::stream);
+    const bool is_there = here != found.end() && here->stream == part.stream;
+    const std::uint32_t slices = is_there ? here->slices : 0;
+    if (!part.lost || part.slices <= slices) continue;
+    const std::uint32_t lost = part.slices - slices;
+    problems_.add(number_, part.stream, is_there ? here->end : part.begin,
+                  counted(lost, "slice") + (lost == 1 ? " is" : " are") +
+                      " lost, because of damage before the file was rewritten");
+    any = true;
+  }
+  return any;
+}
+
 void FileCheck::check_parts() {
   std::vector<StreamPart> found = parts_.list(), listed = file_.parts();
   // The summary may know of a loss that the chunks do not show: after damage was cut out.
   for (StreamPart& part : found) part.lost = false;
+  if (check_left_out(found, listed)) return;
   for (StreamPart& part : listed) part.lost = false;
   const auto [in_chunks, in_summary] = std::ranges::mismatch(found, listed);
   if (in_chunks != found.end())

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "recording/files/segment_file.h"
 #include "recording/format/part_table.h"
@@ -25,6 +26,8 @@ class FileCheck {
  private:
   void check_slice(const recording::SliceMessage& message);
   void check_parts();
+  bool check_left_out(const std::vector<recording::StreamPart>& found,
+                      const std::vector<recording::StreamPart>& listed);
 
   recording::SegmentFile& file_;
   SliceOrder& order_;

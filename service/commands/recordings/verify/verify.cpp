@@ -2,7 +2,11 @@
 #include "service/commands/recordings/verify/verify.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <ostream>
+#include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +19,7 @@
 namespace millrace::recordings {
 namespace {
 
+using recording::Reading;
 using recording::SegmentFile;
 
 // The check of all files of a directory. Confined to one thread.
@@ -23,6 +28,7 @@ class DirectoryCheck {
   DirectoryCheck(const Directory& directory, Problems& problems, Progress& progress)
       : directory_(directory),
         files_(directory.list()),
+        removed_(directory.removed()),
         problems_(problems),
         progress_(progress),
         order_(files_.empty() || files_.front() == 1, problems) {}
@@ -33,6 +39,7 @@ class DirectoryCheck {
       problems_.print();
     }
     for (const auto& [file, torn] : unsealed_) check_unsealed(file, torn);
+    for (const FileNumber file : pending_) check_pending(file);
     problems_.print();
   }
 
@@ -50,7 +57,7 @@ class DirectoryCheck {
   }
 
   void check(FileNumber number) {
-    auto file = SegmentFile::open(directory_, number);
+    auto file = SegmentFile::open(directory_, number, Reading::copied);
     if (!file) {
       // Retention may have deleted it.
       if (exists(number)) problems_.add(file.error());
@@ -59,14 +66,38 @@ class DirectoryCheck {
     ++read_;
     FileCheck(*file, order_, problems_).run([&](std::uint64_t at) { show(bytes_ + at); });
     bytes_ += file->size();
-    if (!file->sealed()) unsealed_.emplace_back(number, file->torn_bytes());
+    if (!file->sealed())
+      unsealed_.emplace_back(number, file->torn_bytes());
+    else if (has_removed(*file))
+      pending_.push_back(number);
+  }
+
+  bool has_removed(const SegmentFile& file) const {
+    return std::ranges::any_of(file.channels(), [&](const auto& channel) {
+      return removed_.contains(channel.second.number);
+    });
+  }
+
+  // A removal that was interrupted. No problem if a process is completing it now, or a service
+  // will: a service rewrites a file soon after it has sealed it.
+  void check_pending(FileNumber number) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(
+        directory_.path() + "/" + Directory::file_name(number), error);
+    const auto age = std::filesystem::file_time_type::clock::now() - written;
+    const bool is_new = !error && age < std::chrono::minutes(1);
+    if (directory_.has_maintainer() || (is_new && directory_.has_writer())) return;
+    const auto again = SegmentFile::open(directory_, number, Reading::copied);
+    if (again && again->sealed() && has_removed(*again))
+      problems_.add(number, "still has streams that were removed: run millrace recordings repair");
   }
 
   // A file without a summary is good only if a service is writing it, or has sealed it meanwhile.
   void check_unsealed(FileNumber number, std::uint64_t torn) {
     const auto files = directory_.list();
     if (directory_.has_writer() && !files.empty() && files.back() == number) return;
-    if (const auto again = SegmentFile::open(directory_, number); again && again->sealed()) return;
+    const auto again = SegmentFile::open(directory_, number, Reading::copied);
+    if (again && again->sealed()) return;
     if (!exists(number)) return;
     problems_.add(number, "left unsealed, with " + counted(torn, "byte") +
                               " after the last whole chunk: run millrace recordings repair");
@@ -82,10 +113,12 @@ class DirectoryCheck {
 
   const Directory& directory_;
   const std::vector<FileNumber> files_;
+  const std::set<std::uint64_t> removed_;
   Problems& problems_;
   Progress& progress_;
   SliceOrder order_;
   std::vector<std::pair<FileNumber, std::uint64_t>> unsealed_;  // with its torn bytes
+  std::vector<FileNumber> pending_;                             // sealed files with removed streams
   std::uint64_t read_ = 0;
   std::uint64_t bytes_ = 0;
 };
