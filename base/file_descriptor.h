@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace millrace {
@@ -27,5 +29,21 @@ class FileDescriptor {
  private:
   int descriptor_;
 };
+
+// The number of file descriptors that the process may have open: the soft limit RLIMIT_NOFILE.
+inline std::uint64_t descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+// Raises the soft limit to the hard limit, and returns it. If that fails, it stays as it is.
+inline std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return descriptor_limit();
+}
 
 }  // namespace millrace

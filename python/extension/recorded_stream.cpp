@@ -47,6 +47,8 @@ const recording::RecordedStream& RecordedStream::facts() {
   return facts_;
 }
 
+bool RecordedStream::whole() { return facts().whole && (!frames_ || frames_->missing().empty()); }
+
 recording::StreamFrames& RecordedStream::read() {
   if (!frames_)
     frames_ = std::make_unique<recording::StreamFrames>(*recordings_, facts());
@@ -129,7 +131,7 @@ void add_recorded_stream(nb::module_& module) {
       .def_prop_ro("features", [](Stream& stream) { return stream.facts().meta.frames.features; })
       .def_prop_ro("length", [](Stream& stream) { return stream.facts().frames; })
       .def_prop_ro("open", [](Stream& stream) { return stream.facts().open; })
-      .def_prop_ro("whole", [](Stream& stream) { return stream.facts().whole; })
+      .def_prop_ro("whole", &Stream::whole)
       .def("events", &Stream::events)
       .def("missing", &Stream::missing)
       .def("answers", &Stream::answers)

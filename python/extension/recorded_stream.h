@@ -24,6 +24,9 @@ class RecordedStream {
   // The latest facts. If the stream was deleted, they are those before.
   const recording::RecordedStream& facts();
 
+  // The same as in the facts, but false once the stream was read and a part of it was missing.
+  bool whole();
+
   nanobind::list events();
   nanobind::list missing();
   nanobind::list answers();

@@ -141,7 +141,11 @@ class Stream:
 
     @property
     def whole(self) -> bool:
-        """True if all events from ``open`` to the end were recorded."""
+        """True if all events from ``open`` to the end were recorded.
+
+        If a file is damaged or deleted, that shows when the stream is read: then it is False after ``frames()`` or
+        ``events()``.
+        """
         return self._core.whole
 
     def events(self) -> list[Event]:
@@ -213,6 +217,9 @@ class Recordings:
 
 def open(directory: str | os.PathLike[str]) -> Recordings:
     """Opens a directory of recordings. Raises OSError with a line that names it if it cannot be read.
+
+    Raises the soft limit on file descriptors (RLIMIT_NOFILE) of the process to the hard limit. All functions raise
+    OSError if a file cannot be opened or read; a file that was deleted is a missing part instead.
 
     The catalog of its streams is brought up to date. Without permission to write, it is kept in memory.
     """

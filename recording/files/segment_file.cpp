@@ -28,20 +28,29 @@ Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, F
   const std::string name = Directory::file_name(number);
   auto descriptor = directory.open_to_read(number);
   if (!descriptor) return name + ": " + descriptor.error().message();
-  SegmentFile file(std::move(*descriptor), number, reading);
   try {
-    file.size_ = file_size(file.file_.get());
-    if (auto error = file.begin()) return name + ": " + *error;
-    auto summary = read_summary(file.window_);
-    if (!summary) file.damage(0, 0, summary.error());
-    if (summary && *summary)
-      file.take(std::move(**summary));
-    else
-      file.scan();
+    return open(std::move(*descriptor), number, reading);
   } catch (const std::system_error& error) {
     return name + ": " + error.what();
   }
+}
+
+Result<SegmentFile, std::string> SegmentFile::open(FileDescriptor descriptor, FileNumber number,
+                                                   Reading reading) {
+  SegmentFile file(std::move(descriptor), number, reading);
+  file.size_ = file_size(file.file_.get());
+  if (auto error = file.begin()) return Directory::file_name(number) + ": " + *error;
+  auto summary = read_summary(file.window_);
+  if (!summary) file.damage(0, 0, summary.error());
+  if (summary && *summary)
+    file.take(std::move(**summary));
+  else
+    file.scan();
   return file;
+}
+
+void SegmentFile::close_if_sealed() {
+  if (sealed()) file_ = FileDescriptor();
 }
 
 // Reads the first records. Returns an error if this is not a segment file.

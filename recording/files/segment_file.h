@@ -48,9 +48,12 @@ enum class Reading : std::uint8_t {
 // std::system_error if the file cannot be examined or mapped.
 class SegmentFile {
  public:
-  // Opens the file. The error is one line: it is not MCAP, has another profile or a later version,
-  // or its beginning cannot be read.
+  // Opens the file. The error is one line: it cannot be opened, is not MCAP, has another profile or
+  // a later version, or its beginning cannot be read.
   static Result<SegmentFile, std::string> open(const Directory& directory, FileNumber number,
+                                               Reading reading = Reading::mapped);
+  // The same for a file that is open.
+  static Result<SegmentFile, std::string> open(FileDescriptor descriptor, FileNumber number,
                                                Reading reading = Reading::mapped);
 
   // If the metadata is damaged or not yet written, only `file` is known, and perhaps `id`.
@@ -81,6 +84,11 @@ class SegmentFile {
   // A chunk as it is on the disk, damaged or not, for a copy. Valid until the next call. nullopt:
   // no summary describes it.
   std::optional<RawChunk> raw_chunk(std::size_t chunk);
+
+  // Closes the descriptor if the file is sealed, so that the number of files that a process reads
+  // is not limited by it: chunks are read through the mapping. From then on, do not call parts()
+  // and verify().
+  void close_if_sealed();
 
   // The damage found so far, in the order of discovery. The unsealed tail is no damage: it may be
   // a commit that is being written.

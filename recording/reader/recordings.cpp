@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "recording/reader/segment_files.h"
 
 namespace millrace::recording {
@@ -128,6 +129,7 @@ Recordings::Recordings(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Recordings::~Recordings() = default;
 
 Result<std::unique_ptr<Recordings>, std::string> Recordings::open(const std::string& path) {
+  raise_descriptor_limit();
   auto directory = Directory::open(path, Directory::For::reading);
   if (!directory) return directory.error();
   try {
@@ -172,12 +174,12 @@ const std::vector<std::string>& Recordings::problems() const { return impl_->pro
 
 std::shared_ptr<SegmentFile> Recordings::file(FileNumber number) {
   const auto indexed = impl_->files.indexed(number);
-  return indexed ? std::shared_ptr<SegmentFile>(indexed, &indexed->file) : nullptr;
+  return indexed ? std::shared_ptr<SegmentFile>(*indexed, &(*indexed)->file) : nullptr;
 }
 
 const std::vector<FileNumber>& Recordings::files() const { return impl_->files.numbers(); }
 
-std::shared_ptr<IndexedFile> Recordings::indexed(FileNumber number) {
+Result<std::shared_ptr<IndexedFile>, std::string> Recordings::indexed(FileNumber number) {
   return impl_->files.indexed(number);
 }
 

@@ -30,6 +30,9 @@ struct RecordedStream {
 // the later state. Names the streams from the catalog, and makes the catalog anew if it is not
 // that of the files. If the directory cannot be written, the catalog is in memory.
 //
+// open() raises the process's limit on descriptors as far as possible. A file that cannot be opened
+// for a reason that may pass is an error, never a missing part.
+//
 // Confined to one thread, and so are its readers. It must outlive them. All functions throw
 // std::system_error if the disk fails.
 class Recordings {
@@ -51,15 +54,16 @@ class Recordings {
   // Files that cannot be read at all, each with a line why. They are left out.
   const std::vector<std::string>& problems() const;
 
-  // The segment file, opened once and kept open while a reader needs it. Null: it cannot be read.
+  // The segment file, opened once and kept while a reader needs it, without a descriptor if it is
+  // sealed. Null: it was deleted, or is damaged so that it is no segment file.
   std::shared_ptr<SegmentFile> file(FileNumber number);
   // All that can be read, by number.
   const std::vector<FileNumber>& files() const;
 
   // For readers of streams.
 
-  // The same file as file().
-  std::shared_ptr<IndexedFile> indexed(FileNumber number);
+  // The same file as file(). The error is why its slices are missing: "deleted", "damaged: file 3".
+  Result<std::shared_ptr<IndexedFile>, std::string> indexed(FileNumber number);
   // The files with parts of a stream, ascending. They may change only if changes() has.
   std::vector<FileNumber> files_of(std::uint64_t stream);
   std::uint64_t changes() const;

@@ -20,6 +20,27 @@ std::uint64_t inode_of(const std::string& path) {
   return status.st_ino;
 }
 
+struct stat status_of(const FileDescriptor& file, FileNumber number) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0)
+    throw std::system_error(errno, std::generic_category(), Directory::file_name(number));
+  return status;
+}
+
+// A link, or something else that is not a file: it stays unreadable.
+bool is_no_file(std::error_code error) {
+  return error == std::errc::too_many_symbolic_link_levels || error == std::errc::invalid_argument;
+}
+
+// Names the file in the errors of reading it.
+Result<SegmentFile, std::string> read_file(FileDescriptor descriptor, FileNumber number) {
+  try {
+    return SegmentFile::open(std::move(descriptor), number);
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), Directory::file_name(number));
+  }
+}
+
 bool same(const CatalogFile& a, const CatalogFile& b) {
   return a.inode == b.inode && a.bytes == b.bytes && a.changed == b.changed;
 }
@@ -32,7 +53,6 @@ SegmentFiles::SegmentFiles(Directory directory)
       catalog_(Catalog::open(directory_.path(), inode_)) {}
 
 bool SegmentFiles::refresh() {
-  changed_ = false;
   catalog_current_ = false;
   // In this order: if a service writes no longer, all that it wrote is read.
   const bool written = directory_.has_writer();
@@ -54,27 +74,38 @@ bool SegmentFiles::refresh() {
   changed_ |= numbers_ != numbers || live_run_ != live;
   numbers_ = std::move(numbers);
   live_run_ = std::move(live);
-  return changed_;
+  // Changes that a call found before it failed count too.
+  return std::exchange(changed_, false);
+}
+
+// nullopt: it was deleted. Any other error may pass, as if the process has no free descriptor: a
+// reader that went on would have less than the directory has.
+std::optional<FileDescriptor> SegmentFiles::open_file(FileNumber number) const {
+  auto file = directory_.open_to_read(number);
+  if (file) return std::move(*file);
+  if (file.error() == std::errc::no_such_file_or_directory) return std::nullopt;
+  throw std::system_error(file.error(), Directory::file_name(number));
 }
 
 SegmentFiles::Identities SegmentFiles::identities() {
   Identities found;
   for (const FileNumber number : directory_.list()) {
-    const auto file = directory_.open_to_read(number);
-    struct stat status {};
-    if (!file) {
-      // It was deleted since the directory was listed.
-      if (file.error() == std::errc::no_such_file_or_directory) continue;
-      unreadable_[number] = Directory::file_name(number) + ": " + file.error().message();
-    } else if (::fstat(file->get(), &status) == 0) {
-      const std::int64_t changed =
-          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-      found[number] = {.number = number,
-                       .inode = status.st_ino,
-                       .bytes = static_cast<std::uint64_t>(status.st_size),
-                       .changed = changed,
-                       .run = {}};
+    std::optional<FileDescriptor> file;
+    try {
+      file = open_file(number);
+    } catch (const std::system_error& error) {
+      if (!is_no_file(error.code())) throw;
+      unreadable_[number] = error.what();
     }
+    if (!file) continue;
+    const struct stat status = status_of(*file, number);
+    const std::int64_t changed =
+        std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    found[number] = {.number = number,
+                     .inode = status.st_ino,
+                     .bytes = static_cast<std::uint64_t>(status.st_size),
+                     .changed = changed,
+                     .run = {}};
   }
   return found;
 }
@@ -125,12 +156,18 @@ void SegmentFiles::update_catalog() {
     return file != known.end() && same(file->second, identity);
   };
 
+  // If a file cannot be read now, the others stay readable.
+  const auto gone = [&](const auto& file) { return !present_.contains(file.first); };
   read_known();
-  sealed_.clear();
+  std::erase_if(sealed_, gone);
   for (const auto& [number, identity] : present_) {
     if (!is_known(identity)) {
       const auto file = newly_sealed(identity);
-      if (!file) continue;
+      if (!file) {
+        sealed_.erase(number);
+        continue;
+      }
+      sealed_[number] = identity;
       begin();
       if (!is_known(identity)) put(identity, file->file);
       known[number] = identity;
@@ -144,14 +181,14 @@ void SegmentFiles::update_catalog() {
     }
     sealed_[number] = known[number];
   }
-  const auto gone = [&](const auto& file) { return !present_.contains(file.first); };
   if (std::ranges::any_of(known, gone)) begin();
   for (const auto& file : known)
     if (gone(file)) catalog_.forget(file.first);
   if (begun) catalog_.commit();
 }
 
-// A file that the catalog does not have. Null: it is not sealed, or cannot be read.
+// A file that the catalog does not have. Null: it is not sealed, is no segment file, or was
+// deleted.
 std::shared_ptr<IndexedFile> SegmentFiles::newly_sealed(const CatalogFile& identity) {
   const FileNumber number = identity.number;
   if (const auto found = unsealed_.find(number); found != unsealed_.end()) {
@@ -161,7 +198,9 @@ std::shared_ptr<IndexedFile> SegmentFiles::newly_sealed(const CatalogFile& ident
     keep_open(number, file);
     return file;
   }
-  auto opened = SegmentFile::open(directory_, number);
+  auto descriptor = open_file(number);
+  if (!descriptor) return nullptr;
+  auto opened = read_file(std::move(*descriptor), number);
   if (!opened) {
     unreadable_[number] = opened.error();
     return nullptr;
@@ -192,17 +231,21 @@ std::vector<std::string> SegmentFiles::problems() const {
   return lines;
 }
 
-std::shared_ptr<IndexedFile> SegmentFiles::indexed(FileNumber number) {
+Result<std::shared_ptr<IndexedFile>, std::string> SegmentFiles::indexed(FileNumber number) {
   if (const auto found = unsealed_.find(number); found != unsealed_.end()) return found->second;
   const auto known = sealed_.find(number);
-  if (known == sealed_.end()) return nullptr;
+  const std::string damaged = "damaged: file " + std::to_string(number);
+  if (known == sealed_.end()) return unreadable_.contains(number) ? damaged : "deleted";
   const auto found = opened_.find(number);
   auto file = found == opened_.end() ? nullptr : found->second.lock();
   if (!file) {
-    auto opened = SegmentFile::open(directory_, number);
-    if (!opened) return nullptr;
+    auto descriptor = open_file(number);
+    if (!descriptor) return std::string("deleted");
+    auto opened = read_file(std::move(*descriptor), number);
+    if (!opened) return damaged;
     file = std::make_shared<IndexedFile>(std::move(*opened), known->second.inode);
   }
+  file->file.close_if_sealed();
   keep_open(number, file);
   return file;
 }

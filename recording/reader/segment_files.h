@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/file_descriptor.h"
+#include "base/result.h"
 #include "recording/files/directory.h"
 #include "recording/reader/catalog.h"
 #include "recording/reader/indexed_file.h"
@@ -35,8 +39,9 @@ class SegmentFiles {
   const std::string& live_run() const { return live_run_; }
   std::string run_of(FileNumber number) const;
 
-  // Null: it cannot be read.
-  std::shared_ptr<IndexedFile> indexed(FileNumber number);
+  // The file for readers of its chunks. The error is why they are missing: "deleted", "damaged:
+  // file 3".
+  Result<std::shared_ptr<IndexedFile>, std::string> indexed(FileNumber number);
   // The files that are not sealed. Their parts are not in the catalog.
   using Unsealed = std::map<FileNumber, std::shared_ptr<IndexedFile>>;
   const Unsealed& unsealed() const { return unsealed_; }
@@ -51,6 +56,9 @@ class SegmentFiles {
         if (!catalog_current_) update_catalog();
         catalog_current_ = true;
         return use(catalog_);
+      } catch (const std::system_error&) {
+        replace_catalog(true);  // a change that was begun would lock other processes out
+        throw;
       } catch (const DatabaseError& error) {
         if (attempt == 2) throw;
         replace_catalog(error.busy() || attempt == 1);
@@ -62,6 +70,7 @@ class SegmentFiles {
  private:
   using Identities = std::map<FileNumber, CatalogFile>;
 
+  std::optional<FileDescriptor> open_file(FileNumber number) const;
   Identities identities();
   void leave_replaced();
   void update_catalog();

@@ -45,7 +45,7 @@ bool SliceSource::reopen() {
   if (!file_) return false;
   notice_damage(std::numeric_limits<std::uint64_t>::max());
   const auto current = recordings_->indexed(number_);
-  if (!current || current == file_) return false;
+  if (!current || *current == file_) return false;
   file_ = nullptr;
   next_number_ = static_cast<std::size_t>(std::ranges::find(numbers_, number_) - numbers_.begin());
   return open_next_file();
@@ -59,12 +59,13 @@ bool SliceSource::open_next_file() {
       if (number > last) numbers_.push_back(number);
   }
   while (next_number_ < numbers_.size()) {
-    const FileNumber number = numbers_[next_number_++];
+    const FileNumber number = numbers_[next_number_];
     const auto opened = recordings_->indexed(number);
-    if (!opened) damage_ = "deleted";
-    const auto channel = opened ? opened->channel_of(stream_) : std::nullopt;
+    ++next_number_;  // not before: if the file cannot be opened now, the next call tries it again
+    if (!opened) damage_ = opened.error();
+    const auto channel = opened ? (*opened)->channel_of(stream_) : std::nullopt;
     if (!channel) continue;
-    file_ = opened;
+    file_ = *opened;
     number_ = number;
     channel_ = *channel;
     next_chunk_ = 0;

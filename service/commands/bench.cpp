@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "input/audio_file.h"
 #include "load/evaluation.h"
 #include "load/load_run.h"
 #include "service/commands/command_line.h"
 #include "service/commands/output/bench_report.h"
 #include "service/commands/termination.h"
-#include "service/config/descriptors.h"
 #include "service/config/units.h"
 
 namespace millrace {

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/config/descriptors.h"
 
-#include <sys/resource.h>
+#include "base/file_descriptor.h"
 
 namespace millrace {
-
-std::uint64_t descriptor_limit() {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
-}
-
-std::uint64_t raise_descriptor_limit() {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return descriptor_limit();
-}
 
 std::string fit_to_descriptors(std::uint32_t& connections) {
   const std::uint64_t descriptors = raise_descriptor_limit();

@@ -7,11 +7,6 @@
 
 namespace millrace {
 
-// The number of file descriptors that the process may have open (RLIMIT_NOFILE).
-// raise_descriptor_limit() first raises the soft limit to the hard limit.
-std::uint64_t descriptor_limit();
-std::uint64_t raise_descriptor_limit();
-
 // Raises the limit on descriptors as far as possible. If there are too few for `connections`,
 // lowers `connections` and returns a sentence with the reason; otherwise returns an empty string.
 std::string fit_to_descriptors(std::uint32_t& connections);

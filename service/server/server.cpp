@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "service/admin/admin_pages.h"
 #include "service/admin/pages.h"
 #include "service/config/descriptors.h"

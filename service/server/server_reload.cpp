@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "service/config/descriptors.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/reload.h"

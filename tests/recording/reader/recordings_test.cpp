@@ -3,8 +3,11 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <system_error>
 
+#include "base/file_descriptor.h"
 #include "tests/recording/reader/recorded_directory.h"
+#include "tests/support/descriptor_limit.h"
 
 namespace millrace::recording {
 namespace {
@@ -121,6 +124,33 @@ TEST_CASE("a file that cannot be read is named, and the others are read") {
   CHECK(recordings->files() == std::vector<FileNumber>{1});
   CHECK(recordings->file(2) == nullptr);
   CHECK(numbers_of(recordings->streams()) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE(
+    "without a free descriptor, no file counts as deleted: refresh throws, and can be repeated") {
+  RecordedDirectory recorded;
+  SegmentWriter writer = recorded.begin(1);
+  TestStream(1).add(writer, 1, true);
+  seal(writer);
+  const auto recordings = recorded.read();
+  {
+    const DescriptorLimit none(0);
+    CHECK_THROWS_AS(recordings->refresh(), std::system_error);
+  }
+  SegmentWriter next = recorded.begin(2);
+  TestStream(2).add(next, 1, true);
+  seal(next);
+  CHECK(recordings->refresh());
+  CHECK(numbers_of(recordings->streams()) == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("opening recordings raises the limit on descriptors") {
+  RecordedDirectory recorded;
+  const std::uint64_t before = descriptor_limit();
+  const DescriptorLimit few(20);
+  REQUIRE(descriptor_limit() < before);
+  recorded.read();
+  CHECK(descriptor_limit() >= before);
 }
 
 TEST_CASE("a directory that does not exist is an error that names the path") {

@@ -6,6 +6,7 @@
 
 #include "tests/recording/reader/read_items.h"
 #include "tests/recording/reader/recorded_directory.h"
+#include "tests/support/descriptor_limit.h"
 
 namespace millrace::recording {
 namespace {
@@ -184,6 +185,56 @@ TEST_CASE("a damaged end is a gap up to the known end") {
   StreamReader reader = reader_of(*recordings, 1);
   CHECK(read_all(reader) == "open frames:32000 frames:32000 gap(recorder):32000 abort(recorder) ");
   CHECK(reader.missing() == std::vector<MissingPart>{{64'000, 96'000, 0, "damaged: file 1"}});
+}
+
+TEST_CASE("a stream in more files than the process may open is read whole") {
+  RecordedDirectory recorded;
+  TestStream stream(1);
+  for (FileNumber file = 1; file <= 20; ++file) {
+    SegmentWriter writer = recorded.begin(file);
+    stream.add(writer, 10, file == 20);
+    seal(writer);
+  }
+  const auto recordings = recorded.read();
+  StreamReader reader = reader_of(*recordings, 1);
+  const DescriptorLimit few(1);
+  read_all(reader);
+  CHECK(reader.over());
+  CHECK(reader.missing().empty());
+}
+
+TEST_CASE("a file that cannot be opened is an error, and the next call tries it again") {
+  RecordedDirectory recorded;
+  TestStream stream(1);
+  for (const FileNumber file : {1, 2}) {
+    SegmentWriter writer = recorded.begin(file);
+    stream.add(writer, 100, file == 2);
+    seal(writer);
+  }
+  const auto recordings = recorded.read();
+  StreamReader reader = reader_of(*recordings, 1);
+  {
+    const DescriptorLimit none(0);
+    CHECK_THROWS_WITH(reader.next(), Catch::StartsWith("0000000001.mcap: "));
+  }
+  CHECK(read_all(reader) == "open frames:100 frames:100 end totals:0 ");
+  CHECK(reader.missing().empty());
+}
+
+TEST_CASE("a file that is no segment file any more is damaged, not deleted") {
+  RecordedDirectory recorded;
+  TestStream stream(1);
+  for (const FileNumber file : {1, 2}) {
+    SegmentWriter writer = recorded.begin(file);
+    stream.add(writer, 100, file == 2);
+    seal(writer);
+  }
+  const auto recordings = recorded.read();
+  std::ofstream(recorded.file(1)) << "This is no segment file, but text.\n";
+  StreamReader reader = reader_of(*recordings, 1);
+  read_all(reader);
+  REQUIRE(reader.missing().size() == 1);
+  CHECK(reader.missing()[0].why == "damaged: file 1");
 }
 
 TEST_CASE("a reader continues in the file that replaces the one it reads") {

@@ -5,8 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/descriptor_limit.h"
-
 using namespace millrace;
 
 TEST_CASE("some descriptors are reserved for workers, and some for clients without a stream") {
@@ -36,13 +34,4 @@ TEST_CASE("the number of descriptors that is reported as needed is enough") {
     CHECK(client_streams(descriptors_for(streams)) == streams);
     CHECK(client_streams(descriptors_for(streams) - 4) < streams);
   }
-}
-
-TEST_CASE("the process gets as many descriptors as it may have") {
-  rlimit most{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &most) == 0);
-  const DescriptorLimit few(10);
-  REQUIRE(descriptor_limit() < most.rlim_max);
-  CHECK(raise_descriptor_limit() == most.rlim_max);
-  CHECK(descriptor_limit() == most.rlim_max);
 }

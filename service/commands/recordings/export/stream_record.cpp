@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/recordings/export/stream_record.h"
 
-#include <utility>
 #include <variant>
 
 #include "schemas/json_text.h"
@@ -23,15 +22,6 @@ void append_frame_type(std::string& line, const FrameType& frames) {
 
 }  // namespace
 
-StreamRecord::StreamRecord(const recording::RecordedStream& stream)
-    : opened_steady_(stream.meta.opened_steady) {
-  append_members(line_ = '{', stream);
-  append_frame_type(line_, stream.meta.frames);
-  append_json(line_ += R"(,"rule":)", stream.meta.rule);
-  append_json(line_ += R"(,"client":)", stream.meta.client);
-  append_json(line_ += R"(,"options":)", stream.meta.options);
-}
-
 void StreamRecord::add(const recording::ReadItem& item) {
   std::visit([this](const auto& one) { append(one); }, item);
 }
@@ -39,7 +29,7 @@ void StreamRecord::add(const recording::ReadItem& item) {
 void StreamRecord::append(const recording::ReadEvent& read) {
   const bool frames = read.event.kind == Event::Kind::frames;
   if (!frames) {
-    append_event(next_object(events_), read, position_, opened_steady_);
+    append_event(next_object(events_), read, position_, stream_.meta.opened_steady);
     events_ += '}';
   }
   if (frames || read.event.kind == Event::Kind::gap) position_ += read.event.count;
@@ -57,6 +47,14 @@ void StreamRecord::append(const recording::StreamTotals& totals) {
 
 std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
                                const std::vector<recording::MissingPart>& missing) {
+  // The list of streams is from the summaries of the files: damage shows when the chunks are read.
+  stream_.whole = stream_.whole && missing.empty();
+  std::string line = "{";
+  append_members(line, stream_);
+  append_frame_type(line, stream_.meta.frames);
+  append_json(line += R"(,"rule":)", stream_.meta.rule);
+  append_json(line += R"(,"client":)", stream_.meta.client);
+  append_json(line += R"(,"options":)", stream_.meta.options);
   std::string list;
   for (const PartFiles::File& file : files) {
     append_string(next_object(list) += R"("file":)", file.name);
@@ -69,12 +67,12 @@ std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
     append_missing(next_object(parts), part);
     parts += '}';
   }
-  line_.append(R"(,"files":[)").append(list);
-  line_.append(R"(],"events":[)").append(events_);
-  line_.append(R"(],"answers":[)").append(answers_);
-  line_.append(R"(],"missing":[)").append(parts);
-  line_.append(R"(],"totals":)").append(totals_).append("}\n");
-  return std::move(line_);
+  line.append(R"(,"files":[)").append(list);
+  line.append(R"(],"events":[)").append(events_);
+  line.append(R"(],"answers":[)").append(answers_);
+  line.append(R"(],"missing":[)").append(parts);
+  line.append(R"(],"totals":)").append(totals_).append("}\n");
+  return line;
 }
 
 }  // namespace millrace::recordings

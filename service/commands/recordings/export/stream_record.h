@@ -16,11 +16,11 @@ namespace millrace::recordings {
 // totals. Confined to one thread.
 class StreamRecord {
  public:
-  explicit StreamRecord(const recording::RecordedStream& stream);
+  explicit StreamRecord(const recording::RecordedStream& stream) : stream_(stream) {}
 
   // The next item of the stream.
   void add(const recording::ReadItem& item);
-  // The line, with a newline. Call it once.
+  // The line, with a newline. A stream with a missing part is not whole.
   std::string line(const std::vector<PartFiles::File>& files,
                    const std::vector<recording::MissingPart>& missing);
 
@@ -29,8 +29,8 @@ class StreamRecord {
   void append(const recording::RecordedAnswer& answer);
   void append(const recording::StreamTotals& totals);
 
-  const std::int64_t opened_steady_;
-  std::string line_, events_, answers_;
+  recording::RecordedStream stream_;
+  std::string events_, answers_;
   std::string totals_ = "null";
   std::uint64_t position_ = 0;
 };
