@@ -38,8 +38,7 @@ double since(Time begin) { return std::chrono::duration<double>(Clock::now() - b
 // A directory that is opened anew, as by a process that has just started.
 struct Recorded {
   explicit Recorded(const std::string& path)
-      : recordings(std::move(*recording::Recordings::open(path))),
-        streams(*select_streams(*recordings, {}, "")) {}
+      : recordings(std::move(*recording::Recordings::open(path))), streams(recordings->streams()) {}
 
   std::unique_ptr<recording::Recordings> recordings;
   std::vector<recording::RecordedStream> streams;

@@ -120,4 +120,10 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character);
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace millrace

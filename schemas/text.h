@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace millrace {
@@ -36,5 +37,8 @@ bool is_printable(std::string_view text, std::size_t max_size);
 
 // True for a valid name of a stream or a pipeline: [A-Za-z0-9._-]{1,128}.
 bool is_name(std::string_view text);
+
+// The text as one word of a shell's command.
+std::string shell_quoted(std::string_view text);
 
 }  // namespace millrace

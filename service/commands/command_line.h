@@ -42,8 +42,9 @@ class Option {
 class Command {
  public:
   // The variable for the value of an option. With a bool, the option is a flag.
-  using Target = std::variant<bool*, std::string*, std::vector<std::string>*, std::int32_t*,
-                              std::uint32_t*, std::uint64_t*, double*, std::optional<double>*>;
+  using Target =
+      std::variant<bool*, std::string*, std::vector<std::string>*, std::vector<std::uint64_t>*,
+                   std::int32_t*, std::uint32_t*, std::uint64_t*, double*, std::optional<double>*>;
 
   explicit Command(CLI::App& app) : app_(app) {}
 

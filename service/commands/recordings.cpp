@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/text.h"
 #include "service/commands/command_line.h"
 #include "service/commands/recordings/export/export.h"
 #include "service/commands/recordings/instant.h"
@@ -35,11 +36,15 @@ using RecordingsOutcome = Result<bool, std::string>;
 
 struct RecordingsArguments {
   std::string directory;
-  std::string stream;                // show
-  std::vector<std::string> streams;  // export, rm
+  NamedStreams named;
   bool json = false, rows = false;
-  std::string pipeline, name, since, until, before, older_than;
+  std::string pipeline, since, until, before, older_than;
   std::string to, form = "wav", by = "stream", gaps = "silence";
+
+  // The begin of the command's line, for a shell.
+  std::string line(const std::string& command) const {
+    return "millrace recordings " + command + ' ' + shell_quoted(directory);
+  }
 };
 
 using Opened = Result<std::unique_ptr<Recordings>, std::string>;
@@ -56,13 +61,15 @@ Opened open_recordings(const RecordingsArguments& arguments, Progress& progress)
 
 RecordingsOutcome list(const RecordingsArguments& arguments, std::ostream& out,
                        Progress& progress) {
-  Filter filter{.pipeline = arguments.pipeline, .name = arguments.name};
+  Filter filter{.pipeline = arguments.pipeline, .named = arguments.named};
   if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
     return set.error();
   if (const auto set = set_instant("--until", arguments.until, filter.until); !set)
     return set.error();
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
+  auto misnamed = misnamed_numbers(**recordings, arguments.named, arguments.line("ls"));
+  if (!misnamed.empty()) return misnamed;
   list_streams(**recordings, filter, arguments.json ? ListForm::json_lines : ListForm::table, out);
   return true;
 }
@@ -71,7 +78,8 @@ RecordingsOutcome show(const RecordingsArguments& arguments, std::ostream& out,
                        Progress& progress) {
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
-  const auto stream = stream_named(**recordings, arguments.stream);
+  const auto stream = find_stream(**recordings, arguments.named,
+                                  arguments.line("show") + (arguments.rows ? " --rows" : ""));
   if (!stream) return stream.error();
   if (!arguments.rows) {
     show_events(**recordings, *stream, out, progress);
@@ -82,19 +90,23 @@ RecordingsOutcome show(const RecordingsArguments& arguments, std::ostream& out,
   return true;
 }
 
+std::string export_line(const RecordingsArguments& arguments) {
+  return arguments.line("export") + " --to " + shell_quoted(arguments.to) + " --format " +
+         arguments.form + " --by " + arguments.by + " --gaps " + arguments.gaps;
+}
+
 RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& progress) {
   if (arguments.by == "segment" && arguments.gaps == "split")
     return std::string("with --by segment, each gap begins a file anyway: leave out --gaps split");
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
   std::vector<RecordedStream> streams;
-  std::set<std::uint64_t> numbers;
-  if (arguments.streams.empty()) streams = (*recordings)->streams();
-  for (const std::string& name : arguments.streams) {
-    const auto named = streams_named(**recordings, name);
-    if (!named) return named.error();
-    for (const RecordedStream& stream : *named)
-      if (numbers.insert(stream.meta.number).second) streams.push_back(stream);
+  if (arguments.named.empty()) {
+    streams = (*recordings)->streams();
+  } else {
+    auto found = find_streams(**recordings, arguments.named, export_line(arguments));
+    if (!found) return found.error();
+    streams = std::move(*found);
   }
   const AudioFiles how{.form = arguments.form == "flac" ? AudioForm::flac : AudioForm::wav,
                        .by_segment = arguments.by == "segment",
@@ -105,12 +117,8 @@ RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& prog
 // The streams that `rm` removes.
 Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArguments& arguments,
                                                         Recordings& recordings) {
-  std::vector<RecordedStream> streams;
-  if (!arguments.name.empty()) {
-    streams = recordings.find(arguments.name);
-    if (streams.empty()) return "no stream has the name \"" + arguments.name + "\"";
-    return streams;
-  }
+  if (!arguments.named.empty())
+    return find_streams(recordings, arguments.named, arguments.line("rm"));
   Filter filter;
   if (!arguments.before.empty()) {
     filter.until = parse_instant(arguments.before);
@@ -122,17 +130,8 @@ Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArgument
     if (!ago) return "--older-than: \"" + arguments.older_than + "\" must be a time like 720h";
     filter.until = (wall_clock() - *ago).count();
   }
-  if (filter.until) {
-    for (const RecordedStream* stream : select(recordings, filter)) streams.push_back(*stream);
-    return streams;
-  }
-  for (const std::string& text : arguments.streams) {
-    const auto number = stream_number(text);
-    if (!number) return "\"" + text + "\" must be the number of a stream; names go with --name";
-    const auto stream = recordings.find(*number);
-    if (!stream) return "there is no stream " + text;
-    streams.push_back(*stream);
-  }
+  std::vector<RecordedStream> streams;
+  for (const RecordedStream* stream : select(recordings, filter)) streams.push_back(*stream);
   return streams;
 }
 
@@ -144,10 +143,8 @@ void print(const Removed& removed, Progress& progress) {
 
 RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out,
                          Progress& progress) {
-  if (!arguments.streams.empty() + !arguments.name.empty() + !arguments.before.empty() +
-          !arguments.older_than.empty() !=
-      1)
-    return std::string("exactly one of NUMBER, --name, --before and --older-than must be given");
+  if (!arguments.named.empty() + !arguments.before.empty() + !arguments.older_than.empty() != 1)
+    return std::string("exactly one of NAME or --number, --before and --older-than must be given");
   // The streams of a removal that was interrupted cannot be chosen again: it is completed here.
   const auto earlier = complete_removals(arguments.directory, progress);
   if (!earlier) return earlier.error();
@@ -155,6 +152,7 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
   if (earlier->files > 0)
     completed = "an earlier removal was completed, " + decimal_bytes(earlier->bytes) + " freed";
   std::set<std::uint64_t> numbers;
+  std::string lines;
   {
     const auto recordings = open_recordings(arguments, progress);
     if (!recordings) return recordings.error();
@@ -163,14 +161,19 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
       print(*earlier, progress);
       return streams.error() + (completed.empty() ? "" : "; " + completed);
     }
-    for (const RecordedStream& stream : *streams) numbers.insert(stream.meta.number);
+    for (const RecordedStream& stream : *streams) {
+      numbers.insert(stream.meta.number);
+      lines += "removed stream " + std::to_string(stream.meta.number) + ", ";
+      append_name(lines, stream.meta.name);
+      lines += '\n';
+    }
   }
   const auto removed = remove_streams(arguments.directory, numbers, progress);
   if (!removed) return removed.error();
   for (const std::string& line : earlier->damages) progress.note(line);
   print(*removed, progress);
   if (!completed.empty()) out << completed << '\n';
-  out << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
+  out << lines << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
       << " freed\n";
   return earlier->damages.empty() && removed->damages.empty() && removed->errors.empty();
 }
@@ -221,7 +224,7 @@ void add_reading(Commands& commands) {
   Command ls =
       commands.add("ls", "List the streams: number, start, length, state, pipeline, name", list);
   ls.add("--pipeline", &to.pipeline, "Only streams of this pipeline").type("NAME");
-  ls.add("--name", &to.name, "Only streams with this name").type("NAME");
+  add_named_streams(ls, to.named, "Only streams with these names");
   ls.add("--since", &to.since,
          "Only streams opened at this time or later: a date (2026-11-24, in UTC) or an age (2h)")
       .type("TIME");
@@ -230,7 +233,7 @@ void add_reading(Commands& commands) {
 
   Command show_one = commands.add(
       "show", "Print the events of a stream and the answers to it as JSON lines", show);
-  show_one.add("STREAM", &to.stream, "Number or name of the stream").type(" ").required();
+  add_named_streams(show_one, to.named, "Name of the stream");
   show_one.add("--rows", &to.rows,
                "Print the rows instead, as `millrace chunk` does: "
                "[seq,begin,left,size,right,flags,gap]");
@@ -249,7 +252,7 @@ void add_reading(Commands& commands) {
                    [](const RecordingsArguments& from, std::ostream&, Progress& progress) {
                      return export_to(from, progress);
                    });
-  audio.add("STREAM", &to.streams, "Numbers or names of the streams; default: all").type(" ");
+  add_named_streams(audio, to.named, "Names of the streams; default: all");
   audio.add("--to", &to.to, "Folder of the files; made if it does not exist")
       .type("FOLDER")
       .required();
@@ -275,8 +278,7 @@ void add_changing(Commands& commands) {
 
   Command rm =
       commands.add("rm", "Remove streams, and rewrite the files that contain them", remove);
-  rm.add("NUMBER", &to.streams, "Numbers of the streams").type(" ");
-  rm.add("--name", &to.name, "Remove all streams with this name").type("NAME");
+  add_named_streams(rm, to.named, "Remove all streams with these names");
   rm.add("--before", &to.before, "Remove the streams opened before this date").type("DATE");
   rm.add("--older-than", &to.older_than, "Remove the streams opened longer ago, such as 720h")
       .type("DURATION");
@@ -294,6 +296,11 @@ Result<void, std::string> set_instant(const char* option, const std::string& tex
   if (into) return {};
   return std::string(option) + ": \"" + text +
          "\" must be a date like 2026-11-24 or 2026-11-24T20:55:00Z, or a time like 2h";
+}
+
+void add_named_streams(Command& command, NamedStreams& into, const std::string& help) {
+  command.add("NAME,--name", &into.names, help).type("NAME");
+  command.add("--number", &into.numbers, "Streams by their numbers, as ls lists them").type("N");
 }
 
 void add_recordings_command(CommandLine& program, Console& console) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "schemas/text.h"
 #include "service/commands/command_line.h"
 #include "service/commands/recordings.h"
 #include "service/commands/recordings/selection.h"
@@ -25,7 +26,7 @@ namespace {
 
 struct ReplayArguments {
   std::string directory;
-  std::vector<std::string> streams;
+  recordings::NamedStreams named;
   std::string workers, url;  // exactly one
   std::string speed = "max";
   std::uint32_t at_once = 0;
@@ -63,6 +64,38 @@ void check(const ReplayArguments& arguments, const PipelineChoice& choice) {
     throw std::invalid_argument("--pipeline: a service has its own settings; give NAME alone");
   if (arguments.compare && !arguments.chunk.empty())
     throw std::invalid_argument("--compare: rows of another rule have no recorded answers");
+}
+
+// The command's line for a shell, without the streams.
+std::string line_of(const ReplayArguments& arguments) {
+  std::string line = "millrace replay " + shell_quoted(arguments.directory);
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) line.append(option).append(shell_quoted(value));
+  };
+  add(" --workers ", arguments.workers);
+  add(" --url ", arguments.url);
+  add(" --speed ", arguments.speed);
+  add(" --at-once ", arguments.at_once > 0 ? std::to_string(arguments.at_once) : "");
+  add(" --pipeline ", arguments.pipeline);
+  add(" --chunk ", arguments.chunk);
+  add(" --since ", arguments.since);
+  add(" --until ", arguments.until);
+  return line + (arguments.compare ? " --compare" : "");
+}
+
+// The named streams, or all, by number. `pipeline`: only those of this one; empty: of any.
+std::vector<recording::RecordedStream> selected(const ReplayArguments& arguments,
+                                                const std::string& pipeline,
+                                                recording::Recordings& recordings) {
+  auto streams =
+      arguments.named.empty()
+          ? recordings.streams()
+          : value_of(recordings::find_streams(recordings, arguments.named, line_of(arguments)));
+  if (streams.empty()) throw std::invalid_argument(arguments.directory + ": has no streams");
+  const recordings::Filter filter{.pipeline = pipeline};
+  std::erase_if(streams, [&](const auto& stream) { return !filter.accepts(stream); });
+  if (!streams.empty()) return streams;
+  throw std::invalid_argument(arguments.directory + ": has no such stream of pipeline " + pipeline);
 }
 
 // Leaves out the streams that were opened at other times.
@@ -112,8 +145,7 @@ void replay(const ReplayArguments& arguments, Console& console) {
   const auto recordings = value_of(recording::Recordings::open(arguments.directory));
   ReplayOutput output(console.out, console.err, arguments.compare);
   for (const std::string& problem : recordings->problems()) output.notice(problem);
-  auto streams = value_of(
-      select_streams(*recordings, arguments.streams, choice.file.empty() ? choice.name : ""));
+  auto streams = selected(arguments, choice.file.empty() ? choice.name : "", *recordings);
   select_by_time(arguments, streams);
   if (!choice.file.empty()) select_by_pipeline(choice.name, streams);
   const auto growing = std::ranges::count_if(streams, &recording::RecordedStream::open);
@@ -127,10 +159,8 @@ void replay(const ReplayArguments& arguments, Console& console) {
 
 void add_options(Command& command, ReplayArguments& into) {
   command.add("DIR", &into.directory, "Directory of recordings").required().type(" ");
-  command
-      .add("STREAM", &into.streams,
-           "Streams to replay, by number or name; default: all, the oldest first")
-      .type(" ");
+  add_named_streams(command, into.named,
+                    "Names of the streams to replay; default: all, the oldest first");
   command
       .add("--since", &into.since,
            "Only streams opened at this time or later: a date (2026-11-24T14:00, in UTC) or an "

@@ -9,7 +9,8 @@ class CommandLine;
 
 // Adds `replay`: replays recorded streams to workers or to a service (docs/replay.md).
 //
-//   replay DIR [NUMBER|NAME...] (--workers URL | --url URL) [--speed 1|N|max] [--at-once N]
+//   replay DIR [NAME...] [--number N...] (--workers URL | --url URL) [--speed 1|N|max] [--at-once
+//   N]
 //          [--pipeline [FILE:]NAME] [--chunk K=V,...] [--compare]
 //
 // Runs as soon as it is parsed. Returns when every stream is over, or after SIGTERM or SIGINT.

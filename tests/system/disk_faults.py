@@ -80,7 +80,7 @@ def listed(directory):
 
 def events(directory, stream):
     """The events of a stream that `ls` lists."""
-    code, lines, errors = recordings("show", directory, str(stream["number"]))
+    code, lines, errors = recordings("show", directory, "--number", str(stream["number"]))
     assert code == 0, errors
     return [line for line in map(json.loads, lines) if "event" in line]
 

@@ -129,13 +129,13 @@ class Stopped(CommandTest):
     def test_chunk_cuts_the_printed_events_into_the_rows_of_the_service(self):
         number = self.listed()["call"]["number"]
         events = self.folder / "events.jsonl"
-        events.write_text("\n".join(self.command("show", number)))
+        events.write_text("\n".join(self.command("show", "--number", number)))
         cut = subprocess.run([MILLRACE, "chunk", "--spec", "size=1600", "--events", events], capture_output=True, text=True)
-        self.assertEqual(cut.stdout.splitlines(), self.command("show", number, "--rows"))
+        self.assertEqual(cut.stdout.splitlines(), self.command("show", "--number", number, "--rows"))
 
     def test_a_removed_stream_is_in_no_file(self):
         number = self.listed()["call"]["number"]
-        self.command("rm", number)
+        self.command("rm", "--number", number)
         self.assertEqual(list(self.listed()), ["music"])
         content = b"".join(file.read_bytes() for file in self.directory.glob("*.mcap"))
         self.assertNotIn(self.first[:200], content)

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "schemas/text.h"
 #include "training/catalogs/frames/idle_sources.h"
 #include "training/catalogs/index/audio_scan.h"
 #include "training/catalogs/index/file_states.h"

@@ -3,16 +3,38 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "schemas/json_text.h"
+#include "schemas/text.h"
 
 namespace millrace::recordings {
+namespace {
+
+bool is_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && stop == text.data() + text.size();
+}
+
+std::string no_stream_has(const std::string& name) {
+  std::string error = "no stream has the name ";
+  append_string(error, name);
+  return error;
+}
+
+bool contains(const NamedStreams& named, const recording::StreamMeta& meta) {
+  return std::ranges::find(named.names, meta.name) != named.names.end() ||
+         std::ranges::find(named.numbers, meta.number) != named.numbers.end();
+}
+
+}  // namespace
 
 bool Filter::accepts(const RecordedStream& stream) const {
   return (pipeline.empty() || stream.meta.pipeline == pipeline) &&
-         (name.empty() || stream.meta.name == name) &&
+         (named.empty() || contains(named, stream.meta)) &&
          (!since || stream.meta.opened_wall >= *since) &&
          (!until || stream.meta.opened_wall < *until);
 }
@@ -29,27 +51,34 @@ std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& 
   return selected;
 }
 
-Result<std::vector<RecordedStream>, std::string> streams_named(Recordings& recordings,
-                                                               const std::string& number_or_name) {
-  if (const auto number = stream_number(number_or_name))
-    if (auto stream = recordings.find(*number))
-      return std::vector<RecordedStream>{std::move(*stream)};
-  auto streams = recordings.find(number_or_name);
-  if (!streams.empty()) return streams;
-  std::string error = "there is no stream with the number or the name ";
-  append_string(error, number_or_name);
-  return error;
+Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& recordings,
+                                                              const NamedStreams& named,
+                                                              const std::string& command) {
+  if (auto error = misnamed_numbers(recordings, named, command); !error.empty()) return error;
+  std::map<std::uint64_t, RecordedStream> found;
+  for (const std::uint64_t number : named.numbers) {
+    auto stream = recordings.find(number);
+    if (!stream) return "there is no stream " + std::to_string(number);
+    found.emplace(number, std::move(*stream));
+  }
+  for (const std::string& name : named.names) {
+    auto streams = recordings.find(name);
+    if (streams.empty()) return no_stream_has(name);
+    for (RecordedStream& stream : streams) found.emplace(stream.meta.number, std::move(stream));
+  }
+  std::vector<RecordedStream> streams;
+  for (auto& [number, stream] : found) streams.push_back(std::move(stream));
+  return streams;
 }
 
-Result<RecordedStream, std::string> stream_named(Recordings& recordings,
-                                                 const std::string& number_or_name) {
-  const auto streams = streams_named(recordings, number_or_name);
+Result<RecordedStream, std::string> find_stream(Recordings& recordings, const NamedStreams& named,
+                                                const std::string& command) {
+  if (named.empty()) return std::string("the NAME or the --number of a stream must be given");
+  const auto streams = find_streams(recordings, named, command);
   if (!streams) return streams.error();
   if (streams->size() == 1) return streams->front();
-  std::string error;
-  append_string(error, number_or_name);
-  error += " is the name of " + std::to_string(streams->size()) +
-           " streams; give the number of one of them:";
+  std::string error =
+      std::to_string(streams->size()) + " streams are selected; select one of them by --number:";
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < streams->size() && i < most; ++i)
     error += (i > 0 ? ", " : " ") + std::to_string((*streams)[i].meta.number);
@@ -57,11 +86,17 @@ Result<RecordedStream, std::string> stream_named(Recordings& recordings,
   return error;
 }
 
-std::optional<std::uint64_t> stream_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
+std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
+                             const std::string& command) {
+  std::string error, names, numbers;
+  for (const std::string& name : named.names) {
+    const bool misnamed = is_number(name) && recordings.find(name).empty();
+    if (misnamed && error.empty()) error = no_stream_has(name);
+    (misnamed ? numbers : names) += ' ' + (misnamed ? name : shell_quoted(name));
+  }
+  if (error.empty()) return error;
+  for (const std::uint64_t number : named.numbers) numbers += ' ' + std::to_string(number);
+  return error + "; to select by number: " + command + names + " --number" + numbers;
 }
 
 }  // namespace millrace::recordings

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,10 +14,19 @@ namespace millrace::recordings {
 using recording::RecordedStream;
 using recording::Recordings;
 
+// The streams that the arguments of a command name. An argument is a name, also if it has only
+// digits: callers choose names. A number is always given as one, with --number.
+struct NamedStreams {
+  std::vector<std::string> names{};  // several streams may have the same one
+  std::vector<std::uint64_t> numbers{};
+
+  bool empty() const { return names.empty() && numbers.empty(); }
+};
+
 // The streams that a command is about.
 struct Filter {
   std::string pipeline{};  // empty: of all pipelines
-  std::string name{};      // empty: with any name
+  NamedStreams named{};    // empty: all
   // Opened at `since` or later, and before `until`. In nanoseconds since 1970.
   std::optional<std::int64_t> since{}, until{};
 
@@ -29,14 +37,18 @@ struct Filter {
 // its next refresh().
 std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& filter);
 
-// The streams with this number, or else with this name, by number. The error is a sentence.
-Result<std::vector<RecordedStream>, std::string> streams_named(Recordings& recordings,
-                                                               const std::string& number_or_name);
-// The one stream; an error lists the numbers if several streams have the name.
-Result<RecordedStream, std::string> stream_named(Recordings& recordings,
-                                                 const std::string& number_or_name);
+// The named streams by number, each once. The error is a sentence that names what is not there, and
+// has misnamed_numbers().
+Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& recordings,
+                                                              const NamedStreams& named,
+                                                              const std::string& command);
+// The one stream; an error lists the numbers if there are several.
+Result<RecordedStream, std::string> find_stream(Recordings& recordings, const NamedStreams& named,
+                                                const std::string& command);
 
-// A stream's number as text; nullopt if the text is not one.
-std::optional<std::uint64_t> stream_number(std::string_view text);
+// If names are numbers, and no stream has them: a sentence with the line that selects the streams
+// by number. `command` is the begin of that line. Empty otherwise.
+std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
+                             const std::string& command);
 
 }  // namespace millrace::recordings

@@ -70,7 +70,7 @@ struct Outcome {
 Outcome replay(const std::string& directory, bool compare = false,
                std::optional<std::uint64_t> wrong = {}, const std::string& chunk = {}) {
   const auto recordings = recording::expect(recording::Recordings::open(directory));
-  const auto streams = recording::expect(select_streams(*recordings, {}, ""));
+  const auto streams = recordings->streams();
   const auto pipeline = recording::expect(replay_pipeline(streams, {.chunk = chunk}));
   std::ostringstream out, err;
   ReplayOutput output(out, err, compare);

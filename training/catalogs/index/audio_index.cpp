@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/text.h"
 #include "training/catalogs/index/audio_scan.h"
 #include "training/catalogs/index/file_states.h"
 #include "training/catalogs/index/folder_listing.h"
@@ -192,12 +193,6 @@ Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint6
 bool is_manifest_name(std::string_view name) {
   return name.ends_with(".tsv") || name.ends_with(".jsonl") || name.ends_with(".ndjson") ||
          name.ends_with(".json");
-}
-
-std::string shell_quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string conversion_command(const std::string& path, double rate, std::uint32_t channels) {

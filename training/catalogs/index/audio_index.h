@@ -31,9 +31,6 @@ Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint6
 // True if the name of a file is that of a manifest.
 bool is_manifest_name(std::string_view name);
 
-// The text as one word of a shell's command.
-std::string shell_quoted(std::string_view text);
-
 // The command that converts an audio file in place.
 std::string conversion_command(const std::string& path, double rate, std::uint32_t channels);
 

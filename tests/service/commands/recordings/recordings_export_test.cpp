@@ -10,7 +10,7 @@ TEST_CASE("export writes a file per stream, and a line with all else") {
   RecordedDirectory directory;
   record_two(directory);
   const std::string folder = directory / "audio";
-  CHECK(good("export", directory, {"--to", folder, "1"}) == "");
+  CHECK(good("export", directory, {"--to", folder, "--number", "1"}) == "");
   const auto lines = json_lines(text_of(folder + "/streams.jsonl"));
   REQUIRE(lines.size() == 1);
   const json::object& line = lines[0].as_object();
@@ -42,7 +42,7 @@ TEST_CASE("a stream that is selected twice is exported once") {
   RecordedDirectory directory;
   record_two(directory);
   const std::string folder = directory / "audio";
-  CHECK(good("export", directory, {"--to", folder, "2", "call", "2"}) == "");
+  CHECK(good("export", directory, {"--to", folder, "call", "--number", "2", "2"}) == "");
   CHECK(json_lines(text_of(folder + "/streams.jsonl")).size() == 2);
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("only the user can read an export") {
   RecordedDirectory directory;
   record_two(directory);
   const std::string folder = directory / "parent/audio";
-  good("export", directory, {"--to", folder + "/", "1"});
+  good("export", directory, {"--to", folder + "/", "--number", "1"});
   const auto mode = [](const std::string& path) {
     return std::filesystem::status(path).permissions();
   };
@@ -72,8 +72,8 @@ TEST_CASE("export never writes over an earlier export") {
   RecordedDirectory directory;
   record_two(directory);
   const std::string folder = directory / "audio";
-  good("export", directory, {"--to", folder, "1"});
-  CHECK(bad("export", directory, {"--to", folder, "2"}) ==
+  good("export", directory, {"--to", folder, "--number", "1"});
+  CHECK(bad("export", directory, {"--to", folder, "--number", "2"}) ==
         "millrace recordings export: " + folder +
             ": has an export already; choose another folder\n");
   CHECK_FALSE(std::filesystem::exists(folder + "/2.wav"));
