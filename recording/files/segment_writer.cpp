@@ -62,7 +62,7 @@ struct SegmentWriter::Impl {
       make_room(message);
     } else {
       const Bytes record = summary.add_channel(channel, meta);
-      make_room(mcap::channel_bytes(record.size()) + message);
+      make_room(record.size() + message);
       chunk.add_channel(record);
     }
     chunk.add_message(channel, number, time, payload);

@@ -2,6 +2,7 @@
 #include "recording/files/summary_writer.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "recording/files/file.h"
@@ -146,14 +147,26 @@ RecordPlace append_head(std::vector<std::byte>& into, const FileHead& head) {
 Bytes SummaryWriter::add_channel(std::uint16_t channel, const StreamMeta& meta) {
   const auto [entry, added] = channels_.try_emplace(channel);
   RecordPlace& place = entry->second;
-  if (added)
-    place = append_record(channel_records_, Opcode::channel, [&](Builder& fields) {
+  if (!added) return Bytes(channel_records_).subspan(place.offset, place.bytes);
+  auto metadata = to_metadata(meta);
+  const auto append = [&] {
+    return append_record(channel_records_, Opcode::channel, [&](Builder& fields) {
       fields.u16(channel);
       fields.u16(schema_id);
       fields.text(std::to_string(meta.number));
       fields.text(encoding);
-      fields.text_map(to_metadata(meta));
+      fields.text_map(metadata);
     });
+  };
+  // Readers ignore the key. A record of padding would align the messages too, but other readers
+  // accept no private record in a chunk.
+  std::string& pad = metadata["pad"];
+  place = append();
+  if (const std::size_t over = place.bytes % 8; over > 0) {
+    pad.assign(8 - over, ' ');
+    channel_records_.resize(place.offset);
+    place = append();
+  }
   return Bytes(channel_records_).subspan(place.offset, place.bytes);
 }
 

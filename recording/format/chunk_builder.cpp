@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "recording/format/checksums.h"
@@ -18,12 +17,6 @@ constexpr std::size_t chunk_fields = 8 + 8 + 8 + 4 + 4 + 8;
 constexpr std::size_t marker_record = record_head + marker_content;
 constexpr std::size_t index_head = record_head + 2 + 4, index_entry = 16;
 
-// The content of the padding record behind a Channel record; nullopt if no record is needed.
-std::optional<std::size_t> padding_behind(std::size_t record) {
-  if (record % 8 == 0) return std::nullopt;
-  return 7 - (record + record_head - 1) % 8;
-}
-
 template <class Number>
 void put(std::byte*& at, Number number) {
   std::memcpy(at, &number, sizeof number);
@@ -33,11 +26,6 @@ void put(std::byte*& at, Number number) {
 }  // namespace
 
 std::size_t message_bytes(std::size_t payload) { return record_head + message_head + payload + 1; }
-
-std::size_t channel_bytes(std::size_t record) {
-  const auto padding = padding_behind(record);
-  return record + (padding ? record_head + *padding : 0);
-}
 
 void append_indexes(std::vector<std::byte>& into, std::uint64_t base, std::span<IndexEntry> entries,
                     std::vector<IndexPlace>& places) {
@@ -75,13 +63,8 @@ void ChunkBuilder::begin(std::vector<std::byte>& into, std::uint64_t base, std::
 }
 
 void ChunkBuilder::add_channel(Bytes record) {
-  Builder builder(*into_);
-  builder.bytes(record);
-  if (const auto padding = padding_behind(record.size())) {
-    const std::size_t begun = builder.begin(Opcode::padding);
-    into_->resize(into_->size() + *padding);
-    builder.end(begun);
-  }
+  assert(record.size() % 8 == 0);
+  Builder(*into_).bytes(record);
 }
 
 void ChunkBuilder::add_message(std::uint16_t channel, std::uint32_t sequence, std::uint64_t time,

@@ -51,7 +51,7 @@ class ChunkBuilder {
   void begin(std::vector<std::byte>& into, std::uint64_t base, std::uint64_t number);
   bool begun() const { return into_ != nullptr; }
 
-  // Adds a whole Channel record.
+  // Adds a whole Channel record, of a multiple of 8 bytes.
   void add_channel(Bytes record);
   // Adds a message. `payload` is a FlatBuffer of a multiple of 8 bytes, in parts.
   void add_message(std::uint16_t channel, std::uint32_t sequence, std::uint64_t time,
@@ -75,9 +75,7 @@ class ChunkBuilder {
   std::vector<std::byte> marker_bytes_;
 };
 
-// The bytes that a message with this payload takes in a chunk, and those of a Channel record with
-// the padding behind it.
+// The bytes that a message with this payload takes in a chunk.
 std::size_t message_bytes(std::size_t payload);
-std::size_t channel_bytes(std::size_t record);
 
 }  // namespace millrace::recording::mcap

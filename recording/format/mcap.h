@@ -41,8 +41,7 @@ enum class Opcode : std::uint8_t {
   metadata_index = 0x0d,
   summary_offset = 0x0e,
   data_end = 0x0f,
-  marker = 0x81,   // before each chunk
-  padding = 0x82,  // in a chunk, so that messages are aligned to 8 bytes; content without meaning
+  marker = 0x81,  // before each chunk
 };
 
 // A record in memory. `content` is a view.

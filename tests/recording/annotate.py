@@ -12,8 +12,7 @@ import zlib
 MAGIC = b"\x89MCAP0\r\n"
 NAMES = {0x01: "Header", 0x02: "Footer", 0x03: "Schema", 0x04: "Channel", 0x05: "Message", 0x06: "Chunk",
          0x07: "MessageIndex", 0x08: "ChunkIndex", 0x09: "Attachment", 0x0a: "AttachmentIndex", 0x0b: "Statistics",
-         0x0c: "Metadata", 0x0d: "MetadataIndex", 0x0e: "SummaryOffset", 0x0f: "DataEnd", 0x81: "marker (private)",
-         0x82: "padding (private)"}
+         0x0c: "Metadata", 0x0d: "MetadataIndex", 0x0e: "SummaryOffset", 0x0f: "DataEnd", 0x81: "marker (private)"}
 KINDS = "open frames size flush reset gap end abort".split()
 CAUSES = "client endpoint load drawn rejected connection drain recorder".split()
 ANSWERS = "none json text bytes error".split()
@@ -219,10 +218,6 @@ def marker(dump, end):
     dump.number("Q", "number of the chunk:")
     dump.number("Q", "bytes of the Chunk record:")
     dump.checksum(begin)
-    padding(dump, end)
-
-
-def padding(dump, end):
     if dump.at < end:
         dump.take(end - dump.at, "zero bytes")
 
@@ -297,7 +292,7 @@ def footer(dump, end):
 
 FIELDS = {0x01: header, 0x02: footer, 0x03: schema, 0x04: channel, 0x05: message, 0x06: chunk, 0x07: message_index,
           0x08: chunk_index, 0x09: attachment, 0x0a: attachment_index, 0x0b: statistics, 0x0c: metadata,
-          0x0d: metadata_index, 0x0e: summary_offset, 0x0f: data_end, 0x81: marker, 0x82: padding}
+          0x0d: metadata_index, 0x0e: summary_offset, 0x0f: data_end, 0x81: marker}
 
 
 def record(dump):

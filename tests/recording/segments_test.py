@@ -33,7 +33,7 @@ class Example(unittest.TestCase):
     def test_every_value_is_read(self):
         meta = {"number": "17", "name": "call-4711", "pipeline": "asr", "rule": '{"size":4}', "frames": "s16 1 8000",
                 "options": '{"user":"ada"}', "client": '{"format":"mulaw","rate":8000,"channels":1}',
-                "opened": "1760000000000000000", "steady": "5000000000"}
+                "opened": "1760000000000000000", "pad": "   ", "steady": "5000000000"}
         second = 1_000_000_000
         for seeking in (True, False):
             first, last = slices.read(self.path, seeking)

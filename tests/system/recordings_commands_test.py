@@ -30,6 +30,25 @@ record = true
 """
 
 
+def records(text):
+    """Opcode and content of each record of MCAP."""
+    while text:
+        opcode, length = struct.unpack_from("<BQ", text)
+        yield opcode, text[9:9 + length]
+        text = text[9 + length:]
+
+
+def opcodes(text):
+    """The kinds of records in a sealed file: outside of chunks, and in them."""
+    outside, inside = set(), set()
+    for opcode, content in records(text[8:-8]):
+        outside.add(opcode)
+        if opcode == 0x06:
+            size, = struct.unpack_from("<Q", content, 16)
+            inside.update(opcode for opcode, _ in records(content[-size:]))
+    return outside, inside
+
+
 class CommandTest(SystemTest):
     def setUp(self):
         super().setUp()
@@ -132,6 +151,16 @@ class Stopped(CommandTest):
         events.write_text("\n".join(self.command("show", "--number", number)))
         cut = subprocess.run([MILLRACE, "chunk", "--spec", "size=1600", "--events", events], capture_output=True, text=True)
         self.assertEqual(cut.stdout.splitlines(), self.command("show", "--number", number, "--rows"))
+
+    def test_a_chunk_has_only_schemas_channels_and_messages(self):
+        # Other readers accept private records between chunks, but none in them.
+        files = list(self.directory.glob("*.mcap"))
+        found = [opcodes(file.read_bytes()) for file in files]
+        self.assertTrue(files)
+        for outside, inside in found:
+            self.assertLessEqual(outside, {*range(0x01, 0x10), 0x81})
+            self.assertLessEqual(inside, {0x03, 0x04, 0x05})
+        self.assertEqual(set.union(*(inside for _, inside in found)), {0x04, 0x05})
 
     def test_a_removed_stream_is_in_no_file(self):
         number = self.listed()["call"]["number"]

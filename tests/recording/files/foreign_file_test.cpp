@@ -103,6 +103,17 @@ TEST_CASE("a missing file is an error that names it") {
   CHECK(file.error() == "0000000007.mcap: No such file or directory");
 }
 
+// Earlier versions wrote a private record behind a Channel record, to align the messages.
+TEST_CASE("a file of an earlier version, with padding records in its chunks, is read whole") {
+  const PlannedFile planned(1);
+  std::filesystem::copy_file(MILLRACE_GOLDEN "/segment_with_padding.mcap", planned.path(),
+                             std::filesystem::copy_options::overwrite_existing);
+  SegmentFile file = planned.open();
+  CHECK(file.sealed());
+  CHECK(read_all(file).size() == 2);
+  CHECK(file.verify());
+}
+
 TEST_CASE("frames that contain whole records of the same file are read as frames") {
   const PlannedFile planned(2);  // with the same random id
   TemporaryDirectory folder(memory_folder());
