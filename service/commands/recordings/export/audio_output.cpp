@@ -60,7 +60,7 @@ Result<AudioOutput, std::string> AudioOutput::create(int folder, const std::stri
   if (!file) return name + ": " + sf_strerror(nullptr);
   // The chunk PEAK contains the time of writing: two exports of a stream would differ.
   sf_command(file.get(), SFC_SET_ADD_PEAK_CHUNK, nullptr, SF_FALSE);
-  return AudioOutput(name, std::move(file), frames);
+  return AudioOutput(name, std::move(file), frames, form == AudioForm::wav);
 }
 
 bool AudioOutput::put(const std::byte* values, std::size_t frames) {
@@ -70,23 +70,37 @@ bool AudioOutput::put(const std::byte* values, std::size_t frames) {
   return sf_writef_short(file_.get(), reinterpret_cast<const short*>(values), count) == count;
 }
 
+std::string AudioOutput::too_long() const {
+  return name_ + ": would have more than 4 GiB, the most of a WAV file";
+}
+
+std::string AudioOutput::failed() const {
+  return name_ + ": cannot be written: " + sf_strerror(file_.get());
+}
+
 Result<void, std::string> AudioOutput::write(Bytes frames) {
-  if (frames.size() > most_bytes - bytes_)
-    return name_ + ": would have more than 4 GiB, the most of a WAV file";
+  if (frames.size() > most_bytes - bytes_) return too_long();
   bytes_ += frames.size();
   // Copied, because libsndfile requires aligned values.
   block_.resize(block_frames * frames_.bytes());
   while (!frames.empty()) {
     const Bytes part = frames.first(std::min(frames.size(), block_.size()));
     std::memcpy(block_.data(), part.data(), part.size());
-    if (!put(block_.data(), part.size() / frames_.bytes()))
-      return name_ + ": cannot be written: " + sf_strerror(file_.get());
+    if (!put(block_.data(), part.size() / frames_.bytes())) return failed();
     frames = frames.subspan(part.size());
   }
   return {};
 }
 
 Result<void, std::string> AudioOutput::write_silence(std::uint64_t frames) {
+  if (has_holes_ && frames > block_frames) {
+    // The last frames are written, because only that makes the file longer.
+    const std::uint64_t skipped = frames - block_frames;
+    if (skipped > (most_bytes - bytes_) / frames_.bytes()) return too_long();
+    bytes_ += skipped * frames_.bytes();
+    if (sf_seek(file_.get(), static_cast<sf_count_t>(skipped), SEEK_CUR) < 0) return failed();
+    frames = block_frames;
+  }
   const std::vector<std::byte> zeros(block_frames * frames_.bytes());
   while (frames > 0) {
     const auto part = std::min<std::uint64_t>(frames, block_frames);

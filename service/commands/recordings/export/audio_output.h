@@ -33,6 +33,7 @@ class AudioOutput {
                                                  const FrameType& frames, AudioForm form);
 
   Result<void, std::string> write(Bytes frames);
+  // Long silence of a WAV file is a hole: it takes neither time nor space on the disk.
   Result<void, std::string> write_silence(std::uint64_t frames);
   // Completes the file. Nothing can be written afterwards.
   Result<void, std::string> finish();
@@ -43,13 +44,16 @@ class AudioOutput {
   };
   using File = std::unique_ptr<sf_private_tag, Close>;
 
-  AudioOutput(std::string name, File file, const FrameType& frames)
-      : name_(std::move(name)), file_(std::move(file)), frames_(frames) {}
+  AudioOutput(std::string name, File file, const FrameType& frames, bool has_holes)
+      : name_(std::move(name)), file_(std::move(file)), frames_(frames), has_holes_(has_holes) {}
+  std::string too_long() const;
+  std::string failed() const;
   bool put(const std::byte* values, std::size_t frames);
 
   std::string name_;
   File file_;
   FrameType frames_;
+  bool has_holes_;
   std::vector<std::byte> block_;
   std::uint64_t bytes_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sndfile.h>
+#include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -55,6 +56,22 @@ class Written {
     sf_close(file);
     return samples;
   }
+  // Up to 3 of them, from a place on.
+  Samples samples(const std::string& name, std::int64_t from) {
+    SF_INFO info{};
+    SNDFILE* file = sf_open((path_ / name).c_str(), SFM_READ, &info);
+    REQUIRE(file != nullptr);
+    REQUIRE(sf_seek(file, from, SEEK_SET) == from);
+    Samples samples(3);
+    samples.resize(static_cast<std::size_t>(sf_read_short(file, samples.data(), 3)));
+    sf_close(file);
+    return samples;
+  }
+  struct stat status(const std::string& name) {
+    struct stat status {};
+    REQUIRE(::stat((path_ / name).c_str(), &status) == 0);
+    return status;
+  }
   std::string bytes(const std::string& name) {
     std::ifstream in(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -97,6 +114,20 @@ TEST_CASE("missing frames at the begin and at the end are silence too") {
   written.event(Kind::gap, 2);
   CHECK(written.finish() == "17.wav 0-4");
   CHECK(written.samples("17.wav") == Samples{0, 5, 0, 0});
+}
+
+TEST_CASE("long silence in a WAV file takes no space on the disk") {
+  Written written({});
+  written.frames(Samples{1});
+  written.event(Kind::gap, 50'000'000);
+  written.frames(Samples{2});
+  written.event(Kind::gap, 50'000'000);
+  CHECK(written.finish() == "17.wav 0-100000002");
+  const struct stat file = written.status("17.wav");
+  CHECK(file.st_size == 44 + 2 * 100'000'002);
+  CHECK(file.st_blocks * 512 < 1'000'000);
+  CHECK(written.samples("17.wav", 50'000'000) == Samples{0, 2, 0});
+  CHECK(written.samples("17.wav", 100'000'000) == Samples{0, 0});
 }
 
 TEST_CASE("with split, missing frames end a file") {
