@@ -65,7 +65,7 @@ struct ReplayToService::Impl {
         url(std::move(its_url)),
         speed(rule.speed),
         output(its_output),
-        schedule(metas_of(streams), for_service(rule)) {}
+        schedule(metas_of(recordings, streams), for_service(rule)) {}
 
   bool run() {
     pump();

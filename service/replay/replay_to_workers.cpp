@@ -62,7 +62,7 @@ struct ReplayToWorkers::Impl {
         pipeline(its_pipeline),
         speed(rule.speed),
         output(its_output),
-        schedule(metas_of(streams), rule),
+        schedule(metas_of(recordings, streams), rule),
         returns(main, WorkerLanes::most_streams * returns_per_stream,
                 [this](std::vector<Returned>& values) { on_returned(values); }),
         lanes(pipeline, address, [this](const WorkerEvent& event) { on_worker(event); }) {}

@@ -14,8 +14,11 @@ namespace millrace {
 void select_by_pipeline(const std::string& pipeline,
                         std::vector<recording::RecordedStream>& streams);
 
-// The metadata of the streams.
-std::vector<recording::StreamMeta> metas_of(std::span<const recording::RecordedStream> streams);
+// The metadata of the streams, which are by number, with `opened_steady` of one clock: a machine
+// that starts again begins its steady clock anew, so the wall clock counts from the last
+// stream of a run of the service to the first one of the next run.
+std::vector<recording::StreamMeta> metas_of(const recording::Recordings& recordings,
+                                            std::span<const recording::RecordedStream> streams);
 
 // A notice that this many selected streams have no end yet.
 std::string growing_notice(std::uint64_t streams);

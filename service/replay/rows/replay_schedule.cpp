@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-// The time from one open to the next. The steady clock is exact, but begins anew when the machine
-// does; the wall clock may step.
+// The time from one open to the next. The steady clock is exact; the wall clock, which may step,
+// counts only if the steady clock began anew.
 Duration between(const recording::StreamMeta& before, const recording::StreamMeta& after) {
   const Duration steady(after.opened_steady - before.opened_steady);
   if (steady >= Duration{}) return steady;
