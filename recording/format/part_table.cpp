@@ -26,10 +26,11 @@ void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& sl
             .begin = slice.begin,
             .channel = channel};
   } else if (number != next) {
+    // Not by slice.lost: what it names may be in the file before, because a sync that failed can
+    // have written it. Numbers of slices show a loss between files.
     part.lost = true;
     if (!slice.lost) losses_.push_back({slice.stream, part.end, slice.begin});
   }
-  if (slice.lost) part.lost = true;
   next = std::uint64_t{number} + 1;
   ++part.slices;
   part.end = slice.begin;

@@ -94,7 +94,7 @@ struct StreamPart {
   std::uint16_t channel = 0;
   bool closed = false;    // the last slice has `closing`
   bool complete = false;  // StreamTotals::complete of that slice
-  bool lost = false;      // a slice has `lost`, or the writer knows of damage
+  bool lost = false;      // slices between the first and the last are missing, or damaged
   bool operator==(const StreamPart&) const = default;
 };
 

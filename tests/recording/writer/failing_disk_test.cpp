@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "recording/files/recovery.h"
+#include "recording/reader/recordings.h"
 #include "tests/recording/writer/recorder_under_test.h"
 
 using namespace millrace;
@@ -76,6 +78,20 @@ TEST_CASE_METHOD(Recording, "a failed sync is not repeated, and its slices count
   CHECK(slices() == Lines{"0: 0", "1: 2", "2: 3, lost from 2"});
   CHECK(notices.all == Lines{"unsealed 1"});
   CHECK(stats.errors[FileOperation::fsync].value() == 1);
+}
+
+TEST_CASE_METHOD(Recording, "what a failed sync has written is whole once its file is repaired") {
+  record();
+  stream.event({.kind = Event::Kind::end}, now, {});
+  stream.close({.complete = true});
+  REQUIRE(stream.finish());
+  disk.sync = EIO;
+  commit();
+  disk.sync = 0;
+  recorder->finish(now);
+  CHECK(slices() == Lines{"0: 0", "1: 2, closed", "2: 3, lost from 2, closed"});
+  expect(recover(expect(Directory::open(directory.path(), Directory::For::writing)), 1));
+  CHECK(expect(Recordings::open(directory.path()))->find(1)->whole);
 }
 
 TEST_CASE_METHOD(Recording, "interrupted and short writes are continued") {

@@ -10,6 +10,12 @@ namespace {
 
 bool ends(const Event& event) { return event.kind == Kind::end || event.kind == Kind::abort; }
 
+// After a failed sync the recorder writes the end of the stream again, because it cannot know that
+// the disk has it.
+bool repeats_end(const recording::StreamTotals& closing, const Slice& slice) {
+  return slice.closing == closing && slice.events.empty() && slice.answers.empty();
+}
+
 }  // namespace
 
 void SliceOrder::add(FileNumber file, const std::string& run, std::uint32_t number,
@@ -26,7 +32,8 @@ void SliceOrder::add(FileNumber file, const std::string& run, std::uint32_t numb
     state.run = run_index;
   else if (state.run != run_index)
     problem("the file is of another run of the service than the stream");
-  if (state.closed) problem("a slice follows the end of the stream");
+  if (state.closing && !repeats_end(*state.closing, slice))
+    problem("a slice follows the end of the stream");
   check_begin(file, state, first, number, slice);
   add_events(file, state, slice);
   state.next_slice = std::uint64_t{number} + 1;
@@ -95,7 +102,7 @@ void SliceOrder::add_events(FileNumber file, State& state, const Slice& slice) {
 }
 
 void SliceOrder::check_totals(FileNumber file, State& state, const Slice& slice) {
-  state.closed = true;
+  state.closing = slice.closing;
   if (!state.from_open) return;
   const auto problem = [&](const std::string& what) {
     problems_.add(file, slice.stream, state.position, what);

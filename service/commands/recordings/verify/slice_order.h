@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -45,7 +46,7 @@ class SliceOrder {
     bool from_open = true;      // no event is missing so far
     bool lost_answers = false;  // slices without events are missing
     bool ended = false;         // by `end` or `abort`
-    bool closed = false;
+    std::optional<recording::StreamTotals> closing{};
     bool whole = false;
   };
 

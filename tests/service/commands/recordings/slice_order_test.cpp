@@ -77,6 +77,19 @@ TEST_CASE("missing slices are a problem, at the position where they begin") {
   CHECK(order.counts().whole == 0);
 }
 
+TEST_CASE("an end that is written again after a failed sync is no problem, another one is") {
+  Order order;
+  order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5), event(Kind::end)}, totals(5));
+  Slice again = totals(5);
+  again.lost = recording::LostEvents{};
+  order.add(1, 3, 5, {}, again);
+  CHECK(order.problems() == "");
+  CHECK(order.counts().whole == 1);
+  CHECK(order.counts().lost_parts == 0);
+  order.add(2, 3, 5, {}, totals(6));
+  CHECK(order.problems().starts_with("position 5: a slice follows the end of the stream\n"));
+}
+
 TEST_CASE("a part that the recorder states as lost is no problem") {
   Order order;
   order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5)});
