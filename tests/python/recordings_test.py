@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import os
+import resource
 import subprocess
 import tempfile
 import threading
@@ -120,6 +121,25 @@ class Directory(unittest.TestCase):
         recordings.refresh()
         self.assertEqual(stream.events(), before)
         self.assertEqual(stream.frames().shape, (3000, 1))
+
+    def test_a_file_that_cannot_be_opened_is_an_error_and_no_missing_part(self):
+        stream = millrace.recordings.open(written(self, "streams", 1, 3, 100))[1]
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.assertEqual(limits[0], limits[1])  # raised by open()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            with self.assertRaisesRegex(OSError, "0000000001.mcap: Too many open files"):
+                stream.frames()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        self.assertEqual((len(stream.frames()), stream.whole), (300, True))
+
+    def test_a_stream_whose_file_was_deleted_before_it_was_read_is_not_whole(self):
+        directory = written(self, "streams", 1, 3, 100)
+        stream = millrace.recordings.open(directory)[1]
+        self.assertTrue(stream.whole)
+        (directory / "0000000001.mcap").unlink()
+        self.assertEqual((len(stream.frames()), stream.whole, stream.missing()[0].why), (0, False, "deleted"))
 
     def test_threads_share_the_recordings(self):
         recordings = millrace.recordings.open(written(self, "streams", 8, 4, 500))

@@ -28,6 +28,28 @@ TEST_CASE("export writes a file per stream, and a line with all else") {
   CHECK(std::filesystem::file_size(folder + "/1.wav") == 44 + 11 * 2);
 }
 
+TEST_CASE("a stream of which a chunk is damaged is not exported as whole") {
+  RecordedDirectory directory;
+  {
+    auto file = directory.file();
+    TestStream(1, "call")
+        .event({.kind = Kind::open})
+        .frames(600)
+        .event({.kind = Kind::end})
+        .slice(file);
+    REQUIRE(file.seal());
+  }
+  std::fstream file(directory / "0000000001.mcap", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4800);  // in the frames
+  file << "damage";
+  file.close();
+  const std::string folder = directory / "audio";
+  CHECK(good("export", directory, {"--to", folder}) == "");
+  const auto line = json_lines(text_of(folder + "/streams.jsonl"))[0];
+  CHECK(line.at("missing").as_array().size() == 1);
+  CHECK(line.at("whole") == false);
+}
+
 TEST_CASE("without streams, all are exported") {
   RecordedDirectory directory;
   record_two(directory);
