@@ -17,6 +17,7 @@
 
 #include "recording/files/file.h"
 #include "recording/files/file_locks.h"
+#include "schemas/text.h"
 
 namespace millrace::recording {
 namespace {
@@ -170,7 +171,7 @@ std::string Directory::why_not_for(For use) const {
   std::array<char, 8> octal;
   std::snprintf(octal.data(), octal.size(), "%04o", mode());
   return error_line(path_, "has mode " + std::string(octal.data()) +
-                               " and no segment file: run chmod 700 " + path_ +
+                               " and no segment file: run chmod 700 " + shell_quoted(path_) +
                                ", or name another directory");
 }
 
@@ -233,6 +234,14 @@ std::string Directory::file_name(FileNumber number) {
 
 Result<FileDescriptor, std::error_code> Directory::create(FileNumber number) const {
   return create_new(directory_.get(), file_name(number));
+}
+
+bool Directory::exists(FileNumber number) const {
+  struct stat facts {};
+  const std::string name = file_name(number);
+  if (::fstatat(directory_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw std::system_error(last_error(), name);
 }
 
 Result<FileDescriptor, std::error_code> Directory::open_to_read(FileNumber number) const {

@@ -62,6 +62,9 @@ class Directory {
   std::vector<FileNumber> list() const;
   static std::string file_name(FileNumber number);
 
+  // False once it was deleted.
+  bool exists(FileNumber number) const;
+
   // A new segment file (0600). Error: EEXIST if the number is taken, or why it cannot be made.
   Result<FileDescriptor, std::error_code> create(FileNumber number) const;
   // Error: ELOOP for a link, EINVAL for anything else that is not a file.
@@ -76,7 +79,7 @@ class Directory {
   // newest segment file alone while a process has the lock of the writer: it may be recovering that
   // file. Requires: lock_for_maintenance.
   std::size_t remove_temporaries() const;
-  // Needs no lock: a rewrite that is going on fails, and does not bring the file back, because it
+  // Needs no lock: a rewrite at the same time fails, and does not bring the file back, because it
   // first makes its temporary file, and then checks that the file exists.
   Result<void, std::error_code> remove(FileNumber number) const;
   // Syncs the directory: names of files are then on the disk.
@@ -90,8 +93,8 @@ class Directory {
   // Adds numbers, and syncs the file. Two processes may do it at the same time.
   void add_removed(const std::set<std::uint64_t>& streams) const;
 
-  // The number that keep_next_stream() kept, also if all segment files were deleted since; 1 if
-  // there is none. Throws also if the file is damaged.
+  // The number that keep_next_stream() kept, also if all segment files were deleted since; 1
+  // before the first. Throws also if the file is damaged.
   std::uint64_t next_stream() const;
   // Not synced: after a loss of power the number may be an older one.
   Result<void, std::error_code> keep_next_stream(std::uint64_t number) const;

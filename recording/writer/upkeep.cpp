@@ -137,7 +137,7 @@ void Upkeep::rewrite() {
       for (const std::string& line : rewritten->damages) notices_.failed(line);
       if (rewritten->changed) notices_.rewritten(*number, rewritten->saved_bytes);
     }
-    if (rewritten || is_gone(*number)) {
+    if (rewritten || !directory_->exists(*number)) {
       number = due_.erase(number);
       continue;
     }
@@ -145,11 +145,6 @@ void Upkeep::rewrite() {
     notices_.failed(rewritten.error());
     ++number;
   }
-}
-
-bool Upkeep::is_gone(FileNumber number) const {
-  const auto file = directory_->open_to_read(number);
-  return !file && file.error() == std::errc::no_such_file_or_directory;
 }
 
 // Without the lock for maintenance: a process that has it may have been stopped

@@ -26,7 +26,7 @@ class Upkeep {
  public:
   static constexpr auto period = std::chrono::minutes(1);  // between two deletions by age
 
-  // What this process does with the directory.
+  // The other user of the directory in this process.
   enum class Beside {
     recorder,  // sealed() names the files to be rewritten
     nothing,   // all files are to be rewritten, and the newest one may be too old, too
@@ -51,7 +51,6 @@ class Upkeep {
   template <class Step>
   bool attempt(const Step& step);
   void rewrite();
-  bool is_gone(FileNumber number) const;
   void delete_old();
   Retention retention_now();
 

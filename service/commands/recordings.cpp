@@ -175,6 +175,10 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
   if (!completed.empty()) out << completed << '\n';
   out << lines << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
       << " freed\n";
+  if (!removed->errors.empty())
+    out << "files that could not be read or written may still have them: run millrace recordings "
+           "repair "
+        << shell_quoted(arguments.directory) << '\n';
   return earlier->damages.empty() && removed->damages.empty() && removed->errors.empty();
 }
 

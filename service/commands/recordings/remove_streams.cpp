@@ -16,6 +16,7 @@ using recording::SegmentFile;
 
 namespace {
 
+// False also if it cannot be opened: seal_abandoned() reports that.
 bool is_sealed(const Directory& directory, FileNumber number) {
   const auto file = SegmentFile::open(directory, number, Reading::copied);
   return file && file->sealed();
@@ -28,7 +29,7 @@ void rewrite(const Directory& directory, FileNumber number, const std::set<std::
   if (!is_sealed(directory, number)) return;
   auto cleared = recording::rewrite_without(directory, number, streams);
   if (!cleared) {
-    result.errors.push_back(cleared.error());
+    if (directory.exists(number)) result.errors.push_back(cleared.error());
     return;
   }
   if (cleared->changed) ++result.files;

@@ -24,15 +24,11 @@ namespace {
 void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
   const auto lock = directory.lock_for_maintenance();
   const auto file = SegmentFile::open(directory, number, recording::Reading::copied);
-  if (!file) {
-    sealed.errors.push_back(file.error());
-    return;
-  }
-  if (file->sealed()) return;
-  auto recovered = recording::recover(directory, number);
+  if (file && file->sealed()) return;
+  auto recovered = file ? recording::recover(directory, number) : file.error();
   if (recovered)
     sealed.files.push_back(std::move(*recovered));
-  else
+  else if (directory.exists(number))  // retention may have deleted it
     sealed.errors.push_back(recovered.error());
 }
 

@@ -63,8 +63,8 @@ TEST_CASE("a directory that other users have access to is refused, and stays as 
   for (const mode_t mode : {01777, 0755, 0710}) {
     ::chmod(temporary.path().c_str(), mode);
     const std::string error = error_of(temporary.path(), For::writing);
-    CHECK_THAT(error, Catch::EndsWith("and no segment file: run chmod 700 " + temporary.path() +
-                                      ", or name another directory"));
+    CHECK_THAT(error, Catch::EndsWith("and no segment file: run chmod 700 '" + temporary.path() +
+                                      "', or name another directory"));
     CHECK(mode_of(temporary.path()) == mode);
     CHECK(fs::is_empty(temporary.path()));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "recording/reader/recordings.h"
+#include "schemas/text.h"
 #include "service/commands/recordings/verify/file_check.h"
 #include "service/commands/recordings/verify/problems.h"
 #include "service/commands/recordings/verify/row_check.h"
@@ -29,6 +30,7 @@ class DirectoryCheck {
       : directory_(directory),
         files_(directory.list()),
         removed_(directory.removed()),
+        cure_("run millrace recordings repair " + shell_quoted(directory.path())),
         problems_(problems),
         progress_(progress),
         order_(files_.empty() || files_.front() == 1, problems) {}
@@ -51,16 +53,11 @@ class DirectoryCheck {
   }
 
  private:
-  bool exists(FileNumber number) const {
-    const auto files = directory_.list();
-    return std::ranges::binary_search(files, number);
-  }
-
   void check(FileNumber number) {
     auto file = SegmentFile::open(directory_, number, Reading::copied);
     if (!file) {
       // Retention may have deleted it.
-      if (exists(number)) problems_.add(file.error());
+      if (directory_.exists(number)) problems_.add(file.error());
       return;
     }
     ++read_;
@@ -89,7 +86,7 @@ class DirectoryCheck {
     if (directory_.has_maintainer() || (is_new && directory_.has_writer())) return;
     const auto again = SegmentFile::open(directory_, number, Reading::copied);
     if (again && again->sealed() && has_removed(*again))
-      problems_.add(number, "still has streams that were removed: run millrace recordings repair");
+      problems_.add(number, "still has streams that were removed: " + cure_);
   }
 
   // A file without a summary is good only if a service is writing it, or has sealed it meanwhile.
@@ -98,9 +95,9 @@ class DirectoryCheck {
     if (directory_.has_writer() && !files.empty() && files.back() == number) return;
     const auto again = SegmentFile::open(directory_, number, Reading::copied);
     if (again && again->sealed()) return;
-    if (!exists(number)) return;
+    if (!directory_.exists(number)) return;
     problems_.add(number, "left unsealed, with " + counted(torn, "byte") +
-                              " after the last whole chunk: run millrace recordings repair");
+                              " after the last whole chunk: " + cure_);
   }
 
   void show(std::uint64_t bytes) {
@@ -114,6 +111,7 @@ class DirectoryCheck {
   const Directory& directory_;
   const std::vector<FileNumber> files_;
   const std::set<std::uint64_t> removed_;
+  const std::string cure_;
   Problems& problems_;
   Progress& progress_;
   SliceOrder order_;

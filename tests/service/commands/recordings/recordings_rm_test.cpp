@@ -72,7 +72,8 @@ TEST_CASE("verify reports a removal that was interrupted, and repair completes i
   interrupt_removal(directory, 1);
   CHECK(bad("verify", directory)
             .starts_with("0000000001.mcap: still has streams that were removed: run millrace "
-                         "recordings repair\n"));
+                         "recordings repair '" +
+                         directory.path() + "'\n"));
   CHECK(good("repair", directory)
             .starts_with("0 files sealed\nremovals completed: 1 file rewritten, "));
   CHECK_FALSE(is_on_disk(directory, "caller-1"));
@@ -113,6 +114,18 @@ TEST_CASE("verify names the slices that rm had to leave out with a damaged chunk
           .starts_with("0000000001.mcap: stream 2, position 0: 1 slice is lost, because of damage "
                        "before the file was rewritten\n"));
   CHECK(good("ls", directory).find(" not whole ") != std::string::npos);
+}
+
+TEST_CASE("rm fails if a file cannot be read, because it may have the stream") {
+  RecordedDirectory directory;
+  record_three(directory);
+  std::ofstream(directory / "0000000002.mcap") << "This is no segment file, but text.\n";
+  const Output removed = run({"recordings", "rm", directory.path(), "--number", "1"});
+  CHECK(removed.exit_code == 1);
+  CHECK(removed.err.find("0000000002.mcap: ") != std::string::npos);
+  CHECK(removed.out.find("may still have them: run millrace recordings repair") !=
+        std::string::npos);
+  CHECK_FALSE(is_on_disk(directory, "caller-1"));
 }
 
 TEST_CASE("repair of a damaged file names the loss, and fails") {

@@ -73,7 +73,8 @@ TEST_CASE("a file that was left unsealed is not good until it is repaired") {
   std::ofstream(directory / "0000000001.mcap", std::ios::app) << "torn";
   CHECK(bad("verify", directory)
             .starts_with("0000000001.mcap: left unsealed, with 4 bytes after the last whole "
-                         "chunk: run millrace recordings repair\n"));
+                         "chunk: run millrace recordings repair '" +
+                         directory.path() + "'\n"));
   const std::string repaired = good("repair", directory);
   CHECK(repaired.starts_with("0000000001.mcap: sealed; 4 bytes cut after the last whole chunk\n"));
   CHECK(repaired.ends_with("1 file sealed\n"));
