@@ -81,18 +81,6 @@ std::string check_writable(const std::string& path, int directory) {
   return error_line(path, last_error().message());
 }
 
-// A volume that was just mounted: its root has the mode that the mount gave it.
-bool is_empty_file_system(const std::string& path, int directory) {
-  struct stat parent {};
-  if (::fstatat(directory, "..", &parent, 0) != 0) fail(path);
-  if (parent.st_dev == facts_of(path, directory).st_dev) return false;
-  const auto entries = entries_of(directory);
-  if (!entries) fail(path);
-  std::size_t count = 0;
-  while (::readdir(entries.get())) ++count;
-  return count <= 2;  // "." and ".."
-}
-
 std::optional<FileNumber> number_of(std::string_view name) {
   FileNumber number = 0;
   std::from_chars(name.data(), name.data() + name.size(), number);
@@ -104,6 +92,35 @@ constexpr std::string_view temporary_suffix = ".new";
 
 std::string temporary_name(FileNumber number) {
   return Directory::file_name(number).append(temporary_suffix);
+}
+
+// The root of a volume has the mode that the mount gave it.
+bool is_file_system(const std::string& path, int directory) {
+  struct stat parent {};
+  if (::fstatat(directory, "..", &parent, 0) != 0) fail(path);
+  return parent.st_dev != facts_of(path, directory).st_dev;
+}
+
+// True for names of files that a directory of recordings has besides segment files.
+bool is_ours(std::string_view name) {
+  constexpr std::array<std::string_view, 7> names{".",       "..",          "lost+found", "lock",
+                                                  "removed", "removed.new", "next"};
+  if (std::ranges::find(names, name) != names.end() || name.starts_with("catalog.sqlite"))
+    return true;
+  if (!name.ends_with(temporary_suffix)) return false;
+  name.remove_suffix(temporary_suffix.size());
+  return number_of(name).has_value();
+}
+
+// The name of a file that no directory of recordings has; empty without such a file.
+std::string other_file(const std::string& path, int directory) {
+  const auto entries = entries_of(directory);
+  if (!entries) fail(path);
+  errno = 0;
+  while (const dirent* entry = ::readdir(entries.get()))
+    if (!is_ours(entry->d_name)) return entry->d_name;
+  if (errno != 0) fail(path);
+  return "";
 }
 
 // A file that is opened must be a regular one; a pipe would block the open.
@@ -164,10 +181,13 @@ Result<Directory, std::string> Directory::open(const std::string& path, For use)
 // Why files must not be made or changed in it; empty if they may.
 std::string Directory::why_not_for(For use) const {
   std::string error = check_writable(path_, directory_.get());
-  const bool is_private = (mode() & 077) == 0;
-  if (!error.empty() || (use == For::writing && is_private) || !list().empty()) return error;
+  if (!error.empty() || !list().empty()) return error;
   if (use == For::changing) return error_line(path_, "has no segment file");
-  if (is_empty_file_system(path_, directory_.get())) return error;
+  if (const std::string other = other_file(path_, directory_.get()); !other.empty())
+    return error_line(path_, "has no segment file, but another file, " + shell_quoted(other) +
+                                 ": name another directory");
+  const bool is_private = (mode() & 077) == 0;
+  if (is_private || is_file_system(path_, directory_.get())) return error;
   std::array<char, 8> octal;
   std::snprintf(octal.data(), octal.size(), "%04o", mode());
   return error_line(path_, "has mode " + std::string(octal.data()) +
@@ -236,11 +256,11 @@ Result<FileDescriptor, std::error_code> Directory::create(FileNumber number) con
   return create_new(directory_.get(), file_name(number));
 }
 
-bool Directory::exists(FileNumber number) const {
+std::optional<struct stat> Directory::facts(FileNumber number) const {
   struct stat facts {};
   const std::string name = file_name(number);
-  if (::fstatat(directory_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) return true;
-  if (errno == ENOENT) return false;
+  if (::fstatat(directory_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) return facts;
+  if (errno == ENOENT) return std::nullopt;
   throw std::system_error(last_error(), name);
 }
 

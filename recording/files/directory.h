@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,10 +37,10 @@ class Directory {
 
   // Opens the directory. The mode and the content of a directory that exists stay as they are, as
   // its name may be mistyped. For changing, it must belong to this user and have a segment file.
-  // For writing, it must belong to this user; it is made, with mode 0700, if it does not exist; a
-  // directory to which other users have access must have a segment file, or be an empty file
-  // system. The error is one line that names the path. For writing, a fault of the disk is a
-  // std::system_error instead.
+  // For writing, it must belong to this user; it is made, with mode 0700, if it does not exist.
+  // Without a segment file, it must have no files of others, and only this user must have access,
+  // unless it is the root of a file system. The error is one line that names the path. For writing,
+  // a fault of the disk is a std::system_error instead.
   static Result<Directory, std::string> open(const std::string& path, For use);
 
   const std::string& path() const { return path_; }
@@ -62,8 +64,9 @@ class Directory {
   std::vector<FileNumber> list() const;
   static std::string file_name(FileNumber number);
 
-  // False once it was deleted.
-  bool exists(FileNumber number) const;
+  // Size and times of the file, without opening it; nullopt once it was deleted.
+  std::optional<struct stat> facts(FileNumber number) const;
+  bool exists(FileNumber number) const { return facts(number).has_value(); }
 
   // A new segment file (0600). Error: EEXIST if the number is taken, or why it cannot be made.
   Result<FileDescriptor, std::error_code> create(FileNumber number) const;

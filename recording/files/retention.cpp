@@ -13,14 +13,12 @@ Duration since_1970(const timespec& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+// nullopt for a file that was deleted, and for anything else that is no file.
 std::optional<struct stat> facts_of(const Directory& directory, FileNumber number) {
-  const auto file = directory.open_to_read(number);
-  struct stat facts {};
-  if (!file || ::fstat(file->get(), &facts) != 0) return std::nullopt;
-  return facts;
+  const auto facts = directory.facts(number);
+  return facts && S_ISREG(facts->st_mode) ? facts : std::nullopt;
 }
 
-// Files that cannot be read are left out: they stay.
 std::vector<StoredFile> stored_files(const Directory& directory) {
   std::vector<StoredFile> files;
   for (const FileNumber number : directory.list())
@@ -31,13 +29,14 @@ std::vector<StoredFile> stored_files(const Directory& directory) {
   return files;
 }
 
-// The indices of a longest series of files whose times do not descend.
-std::vector<std::size_t> written_in_order(const std::vector<StoredFile>& files) {
+// The indices of a longest series of files whose times do not descend, and are not in the future.
+std::vector<std::size_t> written_in_order(const std::vector<StoredFile>& files, Duration now) {
   constexpr std::size_t none = ~std::size_t{0};
   std::vector<std::size_t> ends;  // per length of a series: its last file, with the earliest time
   std::vector<std::size_t> before(files.size(), none);
   const auto time = [&](std::size_t i) { return files[i].written; };
   for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].written > now) continue;
     const auto end = std::ranges::upper_bound(ends, files[i].written, {}, time);
     if (end != ends.begin()) before[i] = *(end - 1);
     if (end == ends.end())
@@ -51,14 +50,14 @@ std::vector<std::size_t> written_in_order(const std::vector<StoredFile>& files) 
   return series;
 }
 
-// When the files were written at the latest.
-std::vector<Duration> times_of(const std::vector<StoredFile>& files) {
-  const std::vector<std::size_t> series = written_in_order(files);
-  std::vector<Duration> times(files.size());
+// When the files were written at the latest: before the next file that fits, or before now.
+std::vector<Duration> times_of(const std::vector<StoredFile>& files, Duration now) {
+  const std::vector<std::size_t> series = written_in_order(files, now);
+  std::vector<Duration> times(files.size(), now);
   std::size_t next = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (next + 1 < series.size() && series[next] < i) ++next;
-    times[i] = files[series[next]].written;
+    if (next < series.size() && series[next] < i) ++next;
+    if (next < series.size()) times[i] = files[series[next]].written;
   }
   return times;
 }
@@ -67,7 +66,7 @@ std::vector<Duration> times_of(const std::vector<StoredFile>& files) {
 
 FilesToDelete files_to_delete(const std::vector<StoredFile>& files, const Retention& retention,
                               Duration now) {
-  const std::vector<Duration> times = times_of(files);
+  const std::vector<Duration> times = times_of(files, now);
   std::uint64_t held = 0;
   for (const StoredFile& file : files) held += file.bytes;
   FilesToDelete deleted;

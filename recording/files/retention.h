@@ -36,9 +36,9 @@ struct FilesToDelete {
 // at most `keep`. Files are deleted in the order of their numbers, so a file that is kept keeps all
 // later ones. Unless `newest` is set, the newest file is never deleted. `files` ascends by number.
 //
-// Files are written in the order of their numbers. Times that do not fit into this order are those
-// of a clock that was wrong: as few as possible of them are left out, and such a file counts as
-// written at the time of the next file that fits. Pure.
+// Files are written in the order of their numbers. Times that do not fit into this order, or are
+// after `now`, are those of a clock that was wrong: as few as possible of them are left out, and
+// such a file counts as written at the time of the next file that fits, or at `now`. Pure.
 FilesToDelete files_to_delete(const std::vector<StoredFile>& files, const Retention& retention,
                               Duration now);
 

@@ -50,7 +50,9 @@ bool same(const CatalogFile& a, const CatalogFile& b) {
 SegmentFiles::SegmentFiles(Directory directory)
     : directory_(std::move(directory)),
       inode_(inode_of(directory_.path())),
-      catalog_(Catalog::open(directory_.path(), inode_)) {}
+      // A directory without segment files may be another one, whose name was mistyped.
+      catalog_(directory_.list().empty() ? Catalog::in_memory()
+                                         : Catalog::open(directory_.path(), inode_)) {}
 
 bool SegmentFiles::refresh() {
   catalog_current_ = false;

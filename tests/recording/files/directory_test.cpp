@@ -71,6 +71,18 @@ TEST_CASE("a directory that other users have access to is refused, and stays as 
   CHECK(error_of(temporary.path(), For::writing).rfind("has mode 0710 ", 0) == 0);
 }
 
+TEST_CASE("a private directory with files of others and without segment files is refused") {
+  const TemporaryDirectory temporary;
+  write(temporary.path() + "/id_rsa", "key");
+  CHECK(error_of(temporary.path(), For::writing) ==
+        "has no segment file, but another file, 'id_rsa': name another directory");
+  fs::remove(temporary.path() + "/id_rsa");
+  for (const char* ours : {"lock", "next", "removed", "catalog.sqlite-wal", "0000000001.mcap.new"})
+    write(temporary.path() + "/" + ours, "");
+  fs::create_directory(temporary.path() + "/lost+found");
+  CHECK(Directory::open(temporary.path(), For::writing).has_value());
+}
+
 TEST_CASE("a directory that has segment files keeps its mode") {
   const Opened opened;
   expect(opened.directory.create(1));

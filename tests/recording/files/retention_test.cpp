@@ -64,6 +64,9 @@ TEST_CASE("a file whose time does not fit between those of its neighbours stops 
   CHECK(older_than_24h({-9000, 40, 40, 40, 1}) == SegmentNumbers{1, 2, 3, 4});
   CHECK(older_than_24h({40, -9000, 30, 2, 1}) == SegmentNumbers{1, 2, 3});
   CHECK(older_than_24h({40, 30, -9000, 1}) == SegmentNumbers{1, 2});
+  CHECK(older_than_24h({-9000, -9000, -9000, 40, 30}) == SegmentNumbers{1, 2, 3, 4});
+  CHECK(older_than_24h({40, 30, -9000, -9000}) == SegmentNumbers{1, 2});
+  CHECK(older_than_24h({-9000, -9000}).empty());
 }
 
 TEST_CASE("a file that seems to be much older than those before it deletes none of them") {
