@@ -49,12 +49,14 @@ std::string read_all(int file, const std::string& path) {
 // A number that cannot be read must not make its stream readable again: the file is an error then.
 std::set<std::uint64_t> parse(std::string_view text, const std::string& path) {
   std::set<std::uint64_t> numbers;
-  while (!text.empty()) {
+  for (std::size_t line = 1; !text.empty(); ++line) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto digits = static_cast<std::size_t>(end - text.data());
     if (error != std::errc() || digits == text.size() || *end != '\n')
-      fail_removed(path, std::make_error_code(std::errc::bad_message));
+      throw std::system_error(
+          std::make_error_code(std::errc::bad_message),
+          path + "/" + name + ": line " + std::to_string(line) + " is not a number with a newline");
     numbers.insert(number);
     text.remove_prefix(digits + 1);
   }
@@ -120,8 +122,8 @@ std::uint64_t Directory::next_stream() const {
 }
 
 Result<void, std::error_code> Directory::keep_next_stream(std::uint64_t number) const {
-  const FileDescriptor file(
-      ::openat(directory_.get(), next_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const FileDescriptor file(::openat(
+      directory_.get(), next_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file) return last_error();
   NextLine line;
   std::snprintf(line.data(), line.size(), "%020llu\n", static_cast<unsigned long long>(number));

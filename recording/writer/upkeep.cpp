@@ -10,17 +10,18 @@
 
 #include "base/quiet_thread.h"
 #include "recording/files/recovery.h"
+#include "recording/files/segment_file.h"
 
 namespace millrace::recording {
 namespace {
 
 constexpr auto retry_period = std::chrono::seconds(1);
 
-// Holds the lock of the writer, if it is wanted and no process has it.
+// Holds the lock of the writer, if it is wanted, and can be had now.
 class WritingLock {
  public:
   WritingLock(Directory& directory, bool wanted)
-      : directory_(directory), held_(wanted && directory.lock_for_writing()) {}
+      : directory_(directory), held_(wanted && try_lock(directory)) {}
   ~WritingLock() { directory_.unlock_writing(); }
   WritingLock(const WritingLock&) = delete;
   WritingLock& operator=(const WritingLock&) = delete;
@@ -28,6 +29,14 @@ class WritingLock {
   bool held() const { return held_; }
 
  private:
+  static bool try_lock(Directory& directory) {
+    try {
+      return directory.lock_for_writing();
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+
   Directory& directory_;
   const bool held_;
 };
@@ -79,8 +88,6 @@ bool Upkeep::open() {
     auto opened = Directory::open(path_, Directory::For::reading);
     if (!opened) return false;
     directory_.emplace(std::move(*opened));
-    if (beside_ == Beside::nothing)
-      for (const FileNumber file : directory_->list()) add(file);
   }
   return !directory_->list().empty();
 }
@@ -94,12 +101,11 @@ bool Upkeep::work() {
   }
   std::optional<FileDescriptor> lock;
   attempt([&] { lock = directory_->try_lock_for_maintenance(); });
-  if (!lock) return true;
-  const bool is_mine = static_cast<bool>(*lock);
-  report_wait(!is_mine);
+  const bool is_mine = lock && *lock;
+  report_wait(lock && !is_mine);
   if (is_mine) attempt([&] { directory_->remove_temporaries(); });
   const bool rewrote = is_mine && attempt([&] { rewrite(); });
-  return attempt([&] { delete_old(); }) && rewrote;
+  return attempt([&] { delete_old(); }) && (rewrote || !lock);
 }
 
 // Once a minute while another process has the lock.
@@ -128,11 +134,14 @@ bool Upkeep::attempt(const Step& step) {
 // A file stays due until it is rewritten: otherwise a removed stream would be on the disk for good.
 // Requires: the lock for maintenance.
 void Upkeep::rewrite() {
-  const std::set<std::uint64_t> removed =
-      due_.empty() ? std::set<std::uint64_t>() : directory_->removed();
+  std::set<std::uint64_t> removed = directory_->removed();
   if (removed.empty()) return due_.clear();
+  // A process that removed streams may have been killed before it had rewritten the files.
+  if (removed != removed_)
+    for (const FileNumber file : directory_->list()) add(file);
+  removed_ = std::move(removed);
   for (auto number = due_.begin(); number != due_.end();) {
-    const auto rewritten = rewrite_without(*directory_, *number, removed);
+    const auto rewritten = clear(*number);
     if (rewritten) {
       for (const std::string& line : rewritten->damages) notices_.failed(line);
       if (rewritten->changed) notices_.rewritten(*number, rewritten->saved_bytes);
@@ -144,6 +153,27 @@ void Upkeep::rewrite() {
     stats_.errors[FileOperation::rename].add();
     notices_.failed(rewritten.error());
     ++number;
+  }
+}
+
+// Seals a file before, if it was left unsealed. The newest file may be in use: its writer leaves
+// removed streams out when it seals the file.
+Result<Cleared, std::string> Upkeep::clear(FileNumber number) {
+  try {
+    const auto file = SegmentFile::open(*directory_, number, Reading::copied);
+    if (file && !file->sealed()) {
+      const std::vector<FileNumber> files = directory_->list();
+      const bool is_newest = !files.empty() && files.back() == number;
+      const WritingLock lock(*directory_, is_newest);
+      if (is_newest && !lock.held()) return Cleared{};
+      const auto recovered = recover(*directory_, number);
+      if (!recovered) return recovered.error();
+      stats_.segments[SegmentEvent::recovered].add();
+      notices_.recovered(*recovered);
+    }
+    return rewrite_without(*directory_, number, removed_);
+  } catch (const std::system_error& error) {
+    return Directory::file_name(number) + ": " + error.what();
   }
 }
 

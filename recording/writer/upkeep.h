@@ -9,9 +9,11 @@
 #include <thread>
 
 #include "base/queue.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "recording/files/directory.h"
 #include "recording/files/retention.h"
+#include "recording/files/rewrite.h"
 #include "recording/writer/recorder_notices.h"
 #include "recording/writer/stats.h"
 
@@ -28,8 +30,8 @@ class Upkeep {
 
   // The other user of the directory in this process.
   enum class Beside {
-    recorder,  // sealed() names the files to be rewritten
-    nothing,   // all files are to be rewritten, and the newest one may be too old, too
+    recorder,  // sealed() names files that may have removed streams
+    nothing,   // the newest file may be too old, too
   };
 
   // `wall` is the time since 1970. `stats` is of this thread alone. `stats` and `notices` must
@@ -51,6 +53,7 @@ class Upkeep {
   template <class Step>
   bool attempt(const Step& step);
   void rewrite();
+  Result<Cleared, std::string> clear(FileNumber number);
   void delete_old();
   Retention retention_now();
 
@@ -65,6 +68,7 @@ class Upkeep {
   std::optional<Directory> directory_;
   Queue<FileNumber> sealed_{std::numeric_limits<std::size_t>::max()};
   std::set<FileNumber> due_;         // to be rewritten, if streams were removed
+  std::set<std::uint64_t> removed_;  // the streams that were removed at the last look
   std::optional<Time> waits_since_;  // while another process has the lock
   bool waits_for_clock_ = false;     // it was reported
   std::jthread thread_;

@@ -148,6 +148,40 @@ TEST_CASE_METHOD(SealedFile,
   CHECK(files() == std::vector<FileNumber>{2});
 }
 
+TEST_CASE_METHOD(SealedFile, "a removal of a process that was killed is completed") {
+  {
+    Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, all, wall, stats, notices);
+    reading.add_removed({1});
+    upkeep.sealed(2);
+  }
+  CHECK(streams() == std::vector<std::uint64_t>{2});
+}
+
+TEST_CASE_METHOD(SealedFile, "a removal is completed in a file that was left unsealed") {
+  recorder.reset();
+  start();
+  StreamPen stream = open(3);
+  add_frames(stream, 1, 100, now);
+  commit();
+  reading.add_removed({3});
+  keep_up_alone(all);  // the recorder still has the file
+  CHECK_FALSE(is_sealed(2));
+  recorder.reset();
+  keep_up_alone(all);
+  CHECK(is_sealed(2));
+  CHECK(streams() == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE_METHOD(SealedFile, "a lock that cannot be opened stops no deletion") {
+  recorder.reset();
+  std::filesystem::remove(directory / "lock");
+  std::filesystem::create_directory(directory / "lock");
+  const std::string file = directory / Directory::file_name(1);
+  std::filesystem::copy(file, directory / Directory::file_name(2));
+  keep_up_alone({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
+  CHECK(files() == std::vector<FileNumber>{2});
+}
+
 TEST_CASE_METHOD(SealedFile, "if nothing is recorded, removals are completed nevertheless") {
   recorder.reset();
   reading.add_removed({1});
