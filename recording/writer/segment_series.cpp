@@ -8,7 +8,6 @@
 #include <new>
 #include <random>
 #include <ranges>
-#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -73,7 +72,7 @@ Duration timed(const Work& work) {
 // A file that cannot be read is an error, whatever the reason.
 Result<SegmentFile, std::string> open_file(const Directory& directory, FileNumber number) {
   try {
-    return SegmentFile::open(directory, number);
+    return SegmentFile::open(directory, number, Reading::copied);
   } catch (const std::system_error& error) {
     return std::string(error.what());
   }
@@ -131,29 +130,32 @@ Result<void, std::error_code> SegmentSeries::open() {
 // The numbers that are in use, whichever of the files are left.
 void SegmentSeries::find_numbers(const Directory& directory) {
   found_ = directory.list();
+  const std::uint64_t last = find_last(directory);
+  // Without the file `next`, another stream could get a number that is in use. If only its content
+  // is damaged, the newest segment file has the number.
+  std::uint64_t kept = 1;
+  try {
+    kept = directory.next_stream();
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::bad_message || last == 0) throw;
+    notices_.skipped("next", error.code().message());
+  }
+  std::uint64_t removed = 1;
+  try {
+    for (const std::uint64_t stream : directory.removed()) removed = stream + 1;
+  } catch (const std::system_error& error) {
+    if (kept == 1 && last == 0) throw;
+    notices_.skipped("removed", error.code().message());
+  }
   const bool was_known = next_stream_ > 0;
-  use(0);
-  use_kept("next", [&] { return directory.next_stream(); });
-  use_kept("removed", [&] {
-    const std::set<std::uint64_t> removed = directory.removed();
-    return removed.empty() ? 1 : *removed.rbegin() + 1;
-  });
-  find_last(directory);
+  use(std::max({last, kept, removed}) - 1);
   if (!was_known) notices_.opened(next_stream_);
 }
 
-template <class Read>
-void SegmentSeries::use_kept(const char* file, const Read& read) {
-  try {
-    use(read() - 1);
-  } catch (const std::system_error& error) {
-    notices_.skipped(file, error.code().message());
-  }
-}
-
-// Older files that are not sealed stay as they are: to read them could take long.
-void SegmentSeries::find_last(const Directory& directory) {
-  if (found_.empty()) return;
+// The number of the next stream by the newest file that can be read; 0 without such a file. Older
+// files that are not sealed stay as they are: to read them could take long.
+std::uint64_t SegmentSeries::find_last(const Directory& directory) {
+  if (found_.empty()) return 0;
   number_ = std::max(number_, found_.back());
   for (const FileNumber number : found_ | std::views::reverse) {
     const auto file = open_file(directory, number);
@@ -161,12 +163,13 @@ void SegmentSeries::find_last(const Directory& directory) {
       notices_.skipped(Directory::file_name(number), file.error());
       continue;
     }
-    use(millrace::recording::next_stream(*file) - 1);
-    if (number != found_.back() || file->sealed()) return;
-    full_ = number;
-    found_.pop_back();
-    return;
+    if (number == found_.back() && !file->sealed()) {
+      full_ = number;
+      found_.pop_back();
+    }
+    return millrace::recording::next_stream(*file);
   }
+  return 0;
 }
 
 void SegmentSeries::count(const Recovered& recovered) {
@@ -315,6 +318,7 @@ void SegmentSeries::fail(FileOperation operation, std::error_code why) {
   stats_.unsynced_bytes.set(0);
   if (is_disk_full(why) && operation == FileOperation::write) {
     writer_.reset();
+    if (full_) notices_.left_unsealed(*full_, "a file after it is to be sealed first");
     full_ = number_;
     return;
   }

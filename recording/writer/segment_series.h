@@ -63,9 +63,7 @@ class SegmentSeries {
  private:
   void open_to_write(Duration lock_wait);
   void find_numbers(const Directory& directory);
-  void find_last(const Directory& directory);
-  template <class Read>
-  void use_kept(const char* file, const Read& read);
+  std::uint64_t find_last(const Directory& directory);
   // Recovers the file `full_`. Returns the error.
   std::optional<std::string> recover_full();
   void count(const Recovered& recovered);

@@ -206,6 +206,20 @@ TEST_CASE_METHOD(Recording, "a directory that cannot be listed at the start susp
   CHECK(files() == std::vector<FileNumber>{1, 2});
 }
 
+TEST_CASE_METHOD(Recording, "numbers of streams that cannot be read at the start are not reused") {
+  record();
+  recorder.reset();
+  std::filesystem::remove(directory / Directory::file_name(1));
+  disk.unreadable = {0, 1 << 20};
+  start();
+  CHECK(stats.suspended.value() == 1);
+  CHECK(recorder->series().next_stream() == 0);
+  disk.unreadable.reset();
+  pass(10s);
+  CHECK(stats.suspended.value() == 0);
+  CHECK(recorder->series().next_stream() == 2);
+}
+
 TEST_CASE_METHOD(Recording, "a disk that is full when space is reserved suspends recording") {
   record();
   disk.reserve = ENOSPC;

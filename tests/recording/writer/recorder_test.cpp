@@ -159,6 +159,15 @@ TEST_CASE_METHOD(RecorderFixture,
   CHECK(files() == Numbers{1, 2});
 }
 
+TEST_CASE_METHOD(RecorderFixture, "without any number that can be read, nothing is recorded") {
+  recorder.reset();
+  std::filesystem::remove(directory / Directory::file_name(1));
+  std::ofstream(directory / "next") << "x\n";
+  start();
+  CHECK(stats.suspended.value() == 1);
+  CHECK(recorder->series().next_stream() == 0);
+}
+
 TEST_CASE_METHOD(RecorderFixture, "a newest file that cannot be read is left alone, and named") {
   StreamPen stream = open(3);
   add_frames(stream, 1, 100, now);
