@@ -67,6 +67,7 @@ std::optional<ChunkScan::PlacedMarker> ChunkScan::search_marker(std::uint64_t fr
 }
 
 std::optional<FoundChunk> ChunkScan::next() {
+  damaged_chunk_ = false;
   std::optional<PlacedMarker> marker = marker_at(indexed_end_);
   std::uint64_t at = end_;
   std::string error;
@@ -86,11 +87,34 @@ std::optional<FoundChunk> ChunkScan::next() {
                         .number = marker->marker.number,
                         .records = std::move(*read)};
     }
+    damaged_chunk_ = true;
     error = read.error();
     if (window_.unreadable()) error = "cannot be read: " + window_.unreadable().message();
     // The checksum of the marker does not cover its padding: the chunk may begin earlier.
     at = marker->begin + marker_bytes + length;
   }
+}
+
+bool ChunkScan::has_damaged_tail() {
+  if (damaged_chunk_) return true;
+  // In fewer bytes than a marker and a record there is no chunk.
+  if (window_.size() < indexed_end_ + marker_bytes + most_padding) return false;
+  if (marker_at(indexed_end_)) return false;  // the chunk after it is cut off
+  const auto opcode = static_cast<Opcode>(window_.read(indexed_end_, 1)[0]);
+  if (opcode == Opcode::attachment || opcode == Opcode::data_end) return false;
+  return !only_zeros_from(indexed_end_);
+}
+
+// After a loss of power, a file can have its size, but not yet its bytes.
+bool ChunkScan::only_zeros_from(std::uint64_t offset) {
+  while (offset < window_.size()) {
+    const Bytes bytes = window_.read(offset, FileWindow::ahead);
+    if (bytes.empty()) break;
+    if (std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{}; }))
+      return false;
+    offset += bytes.size();
+  }
+  return true;
 }
 
 void ChunkScan::take(const PlacedMarker& marker, std::uint64_t indexes,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "recording/files/file_window.h"
@@ -48,6 +49,13 @@ class ChunkScan {
   std::uint64_t end() const { return window_.size() < indexed_end_ ? end_ : indexed_end_; }
   const std::optional<FileId>& id() const { return id_; }
 
+  // Once next() has returned nullopt. False: a write that was interrupted can have left the bytes
+  // after end(): the begin of a chunk, of indexes, or of the end of the file. True: they were whole
+  // before, and a committed chunk may be among them.
+  bool has_damaged_tail();
+  // Why a part of the file could not be read since reset(). No error: all could.
+  std::error_code unreadable() const { return window_.failed(); }
+
  private:
   struct PlacedMarker {
     mcap::Marker marker{};
@@ -56,6 +64,7 @@ class ChunkScan {
   std::optional<PlacedMarker> marker_at(std::uint64_t offset);
   std::optional<PlacedMarker> search_marker(std::uint64_t from);
   void take(const PlacedMarker& marker, std::uint64_t indexes, const std::string& last_error);
+  bool only_zeros_from(std::uint64_t offset);
 
   FileWindow window_;
   std::optional<FileId> id_;
@@ -63,6 +72,7 @@ class ChunkScan {
   std::uint64_t indexed_end_ = end_;  // where its indexes end
   std::uint64_t next_number_ = 0;
   std::optional<Gap> damage_;
+  bool damaged_chunk_ = false;  // after the last whole chunk there is one that is not cut off
 };
 
 }  // namespace millrace::recording

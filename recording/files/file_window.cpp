@@ -21,6 +21,7 @@ void FileWindow::reset(int descriptor, std::uint64_t size) {
   size_ = size;
   filled_ = 0;
   error_.clear();
+  failed_.clear();
   returned_bad_ = false;
 }
 
@@ -34,6 +35,7 @@ Bytes FileWindow::read(std::uint64_t offset, std::uint64_t bytes) {
     fill(offset, static_cast<std::size_t>(bytes), static_cast<std::size_t>(wanted));
   }
   returned_bad_ = error_ && offset < bad_end_ && offset + bytes > bad_begin_;
+  if (returned_bad_) failed_ = error_;
   const std::size_t at = static_cast<std::size_t>(offset - begin_);
   return Bytes(buffer_).subspan(
       at, std::min<std::size_t>(static_cast<std::size_t>(bytes), filled_ - at));

@@ -26,6 +26,8 @@ class FileWindow {
   Bytes read(std::uint64_t offset, std::uint64_t bytes);
   // Why not all bytes that read() returned last could be read. No error: all could.
   std::error_code unreadable() const { return returned_bad_ ? error_ : std::error_code(); }
+  // Why a byte that read() has returned since reset() could not be read. No error: all could.
+  std::error_code failed() const { return failed_; }
 
  private:
   void fill(std::uint64_t offset, std::size_t least, std::size_t wanted);
@@ -38,6 +40,7 @@ class FileWindow {
   std::error_code error_;                      // why zeros are in buffer_
   std::uint64_t bad_begin_ = 0, bad_end_ = 0;  // they are between these places of the file
   bool returned_bad_ = false;
+  std::error_code failed_;
 };
 
 }  // namespace millrace::recording

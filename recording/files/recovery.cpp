@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -29,11 +28,11 @@ void check(const Result<void, std::error_code>& result, const char* call) {
 // place. Functions throw std::system_error. Confined to one thread.
 class IntactFile {
  public:
-  // nullopt: something before the last whole chunk is damaged, or not as this version writes it.
+  // nullopt: something is damaged, cannot be read, or is not as this version writes it.
   static std::optional<IntactFile> read(int file, std::uint64_t size);
 
   // Cuts the tail, and writes the last indexes and the summary.
-  void seal();
+  void seal(Recovered& recovered);
 
   // The bytes after the last whole chunk and its whole indexes.
   std::uint64_t torn_bytes() const { return size_ - std::min(size_, indexed_end_); }
@@ -73,6 +72,7 @@ std::optional<IntactFile> IntactFile::read(int file, std::uint64_t size) {
   scan.reset(file, size);
   while (const auto chunk = scan.next())
     if (scan.damage() || !intact.add(*chunk)) return std::nullopt;
+  if (scan.has_damaged_tail() || scan.unreadable()) return std::nullopt;
   intact.indexed_end_ = scan.end();
   return intact;
 }
@@ -120,7 +120,7 @@ bool IntactFile::add_records(const ChunkRecords& records) {
   return true;
 }
 
-void IntactFile::seal() {
+void IntactFile::seal(Recovered& recovered) {
   struct stat facts {};
   if (::fstat(file_, &facts) != 0) throw std::system_error(errno, std::generic_category(), "fstat");
   std::uint32_t crc = 0;
@@ -139,9 +139,7 @@ void IntactFile::seal() {
   check(write_all(file_, indexes_), "write");
   const auto size = summary_.write_end(file_, end_ + indexes_.size(), crc);
   if (!size) throw std::system_error(size.error(), "write");
-  const std::array<timespec, 2> times{facts.st_atim, facts.st_mtim};
-  if (::futimens(file_, times.data()) != 0)
-    throw std::system_error(errno, std::generic_category(), "futimens");
+  keep_times(file_, facts, recovered.file, recovered.notices);
 }
 
 void add_streams(const PartTable& parts, std::vector<std::string>& into) {
@@ -156,9 +154,12 @@ void add_streams(const PartTable& parts, std::vector<std::string>& into) {
 Result<Recovered, std::string> recover_damaged(const Directory& directory, FileNumber number) {
   auto file = SegmentFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
-  Recovered recovered{.file = number, .cut_bytes = file->torn_bytes()};
+  Recovered recovered{.file = number};
+  (file->has_damaged_tail() ? recovered.lost_bytes : recovered.cut_bytes) = file->torn_bytes();
+  if (file->unreadable()) return unreadable_line(number, file->unreadable());
   auto result = rewrite(directory, *file, [](std::uint64_t) { return true; });
   if (!result) return result.error();
+  recovered.notices = std::move(result->notices);
   for (const Damage& damage : file->damages()) recovered.lost_bytes += damage.bytes;
   recovered.lost_bytes += result->unread_bytes;
   add_streams(result->parts, recovered.streams);
@@ -183,11 +184,12 @@ Result<Recovered, std::string> recover(const Directory& directory, FileNumber nu
     if (!start) return name + ": " + start.error();
     if (const auto summary = read_summary(window); summary && *summary)
       return Recovered{.file = number};
+    if (window.failed()) return unreadable_line(number, window.failed());
     auto intact = IntactFile::read(file->get(), size);
     if (!intact) return recover_damaged(directory, number);
     Recovered recovered{.file = number, .cut_bytes = intact->torn_bytes()};
     add_streams(intact->parts(), recovered.streams);
-    intact->seal();
+    intact->seal(recovered);
     return recovered;
   } catch (const std::system_error& error) {
     return name + ": " + error.what();

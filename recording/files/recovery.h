@@ -16,16 +16,19 @@ namespace millrace::recording {
 struct Recovered {
   FileNumber file = 0;
   std::uint64_t cut_bytes = 0;   // after the last whole chunk
-  std::uint64_t lost_bytes = 0;  // in damaged chunks before it
+  std::uint64_t lost_bytes = 0;  // in damaged chunks before or after it
   // Streams that may have lost slices: those without an end in this file, "17 from position 48000",
   // those with damaged slices, "3 from position 1600 to 3200", and "channel 5, which is damaged".
   std::vector<std::string> streams{};
+  std::vector<std::string> notices{};  // see keep_times()
 };
 
 // Seals a segment file that its writer left unsealed: cuts it after its last whole chunk, and
 // writes its summary. A file that is sealed stays as it is. If something before the last whole
-// chunk is damaged, the file is rewritten without it. The time of the last write stays. After a
-// crash, call this again: no whole chunk was lost. An error is one line that names the file.
+// chunk is damaged, or something after it that no interrupted write leaves, the file is rewritten
+// without it. If the disk cannot read a part of the file, it stays unsealed: that is an error. The
+// time of the last write stays. After a crash, call this again: no whole chunk was lost. An error
+// is one line that names the file.
 // Requires: no process writes the file (Directory::lock_for_writing or lock_for_maintenance).
 Result<Recovered, std::string> recover(const Directory& directory, FileNumber number);
 
@@ -35,6 +38,7 @@ struct Cleared {
   std::uint64_t saved_bytes = 0;
   // The damage before, which is kept or left out: lines that name the file, bytes and streams.
   std::vector<std::string> damages{};
+  std::vector<std::string> notices{};  // see keep_times()
 };
 
 // Rewrites a sealed segment file without these streams, and renames it into place. A file that has

@@ -28,6 +28,7 @@ class Copy {
 
   Status run(Rewritten& result) {
     for (std::size_t chunk = 0; chunk < from_.chunks().size(); ++chunk) {
+      if (goes(from_.chunks()[chunk])) continue;
       if (const auto messages = from_.messages(chunk))
         for (const SliceMessage& message : *messages) add(message, result);
       else
@@ -44,6 +45,14 @@ class Copy {
   }
 
  private:
+  // Only removed streams have slices in it.
+  bool goes(const ChunkPlace& place) const {
+    return !place.channels.empty() && std::ranges::all_of(place.channels, [&](auto channel) {
+      const auto meta = from_.channels().find(channel);
+      return meta != from_.channels().end() && !keep_(meta->second.number);
+    });
+  }
+
   void add_damaged(std::size_t chunk, Rewritten& result) {
     const ChunkPlace& place = from_.chunks()[chunk];
     std::set<std::uint64_t> streams;
@@ -59,8 +68,6 @@ class Copy {
       to_.copy(*raw, from_.channels());
     else
       lost_.insert(streams.begin(), streams.end());
-    const bool has_loss = !streams.empty() || place.channels.empty();
-    if (!has_loss) return;  // only removed streams
     DamagedChunks& damaged = raw ? result.kept : result.left_out;
     ++damaged.count;
     damaged.bytes += place.bytes;
@@ -149,16 +156,21 @@ FileHead head_after(const Directory& directory, const SegmentFile& file) {
   return head;
 }
 
-// Sets the time of the last write: retention deletes by it.
-Status copy_time(int from, int to) {
-  struct stat facts {};
-  if (::fstat(from, &facts) != 0) return last_error();
-  const std::array<timespec, 2> times{facts.st_atim, facts.st_mtim};
-  if (::futimens(to, times.data()) != 0) return last_error();
-  return {};
+}  // namespace
+
+std::string unreadable_line(FileNumber file, std::error_code why) {
+  return Directory::file_name(file) +
+         ": cannot be read whole, and stays as it is: " + why.message();
 }
 
-}  // namespace
+void keep_times(int file, const struct stat& before, FileNumber number,
+                std::vector<std::string>& notices) {
+  const std::array<timespec, 2> times{before.st_atim, before.st_mtim};
+  if (::futimens(file, times.data()) != 0)
+    notices.push_back(Directory::file_name(number) +
+                      ": counts as written now: its time cannot be " +
+                      "set: " + last_error().message());
+}
 
 std::uint64_t next_stream(const SegmentFile& file) {
   std::uint64_t next = std::max<std::uint64_t>(1, file.head().first_stream);
@@ -177,13 +189,17 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
     if (!file) return file.error();
     const auto old = directory.open_to_read(head.file);
     if (!old) return old.error();
+    struct stat before {};
+    if (::fstat(old->get(), &before) != 0) return last_error();
     // The writer owns its descriptor; the time is set after the last write.
     const FileDescriptor again(::dup(file->get()));
     auto writer = SegmentWriter::begin(std::move(*file), head, 0);
     if (!writer) return writer.error();
     Rewritten result;
     if (const auto copied = Copy(from, *writer, keep).run(result); !copied) return copied.error();
-    if (const auto set = copy_time(old->get(), again.get()); !set) return set.error();
+    // Zeros stand for what could not be read. It may be readable later.
+    if (from.unreadable()) return from.unreadable();
+    keep_times(again.get(), before, head.file, result.notices);
     result.bytes = file_size(again.get());
     if (const auto renamed = directory.replace(head.file); !renamed) return renamed.error();
     if (const auto synced = directory.sync(); !synced) return synced.error();
@@ -192,6 +208,7 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
   auto result = attempt();
   if (result) return std::move(*result);
   directory.remove_temporary(head.file);
+  if (from.unreadable()) return unreadable_line(head.file, from.unreadable());
   return Directory::file_name(head.file) + ": " + result.error().message();
 }
 
@@ -215,7 +232,8 @@ Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNum
       rewrite(directory, *file, [&](std::uint64_t stream) { return !streams.contains(stream); });
   if (!result) return result.error();
   Cleared cleared{.changed = true,
-                  .saved_bytes = file->size() - std::min(file->size(), result->bytes)};
+                  .saved_bytes = file->size() - std::min(file->size(), result->bytes),
+                  .notices = result->notices};
   add_line(name, result->kept, "stay as they are", " cannot be read", cleared.damages);
   add_line(name, result->left_out, "are left out, because a removed stream may have slices in them",
            " are lost", cleared.damages);

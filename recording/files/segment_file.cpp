@@ -59,6 +59,9 @@ std::optional<std::string> SegmentFile::begin() {
   const auto start = read_start(window_.read(0, start_bytes));
   if (window_.unreadable() && (!start || !start->head)) return window_.unreadable().message();
   if (!start) return start.error();
+  // The bytes that could not be read are not of the first records.
+  if (window_.failed() && start->complete && start->damage.empty())
+    window_.reset(file_.get(), size_);
   const FileNumber number = head_.file;
   if (start->head) head_ = *start->head;
   head_.file = number;
@@ -145,6 +148,10 @@ void SegmentFile::cover(std::uint64_t bytes) {
 std::uint64_t SegmentFile::torn_bytes() const {
   if (sealed()) return 0;
   return begun_ ? size_ - std::min(size_, scan_->end()) : size_;
+}
+
+std::error_code SegmentFile::unreadable() const {
+  return window_.failed() ? window_.failed() : scan_->unreadable();
 }
 
 Bytes SegmentFile::read(std::uint64_t offset, std::uint64_t bytes, Reading reading) {

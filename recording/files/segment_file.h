@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/bytes.h"
@@ -95,6 +96,11 @@ class SegmentFile {
   const std::vector<Damage>& damages() const { return damages_; }
   // Unsealed: bytes after the last whole chunk and its indexes.
   std::uint64_t torn_bytes() const;
+  // Unsealed: see ChunkScan::has_damaged_tail.
+  bool has_damaged_tail() { return !sealed() && begun_ && scan_->has_damaged_tail(); }
+  // Why a part of the file could not be read into memory. It may be readable later. No error: all
+  // could.
+  std::error_code unreadable() const;
 
  private:
   enum class Checked : std::uint8_t { no, good, bad };

@@ -75,6 +75,12 @@ int fallocate(int descriptor, int mode, off_t offset, off_t size) {
   return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, size));
 }
 
+int futimens(int descriptor, const timespec* times) {
+  using millrace::test::disk;
+  if (disk && disk->set_time != 0) return millrace::test::fails(disk->set_time);
+  return static_cast<int>(::syscall(SYS_utimensat, descriptor, nullptr, times, 0));
+}
+
 dirent* readdir(DIR* entries) {
   using millrace::test::disk;
   static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));

@@ -22,6 +22,7 @@ class FailingDisk {
   int sync = 0;       // fdatasync
   int reserve = 0;    // fallocate
   int list = 0;       // readdir
+  int set_time = 0;   // futimens
   int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 

@@ -16,6 +16,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+const std::string stays =
+    "0000000001.mcap: cannot be read whole, and stays as it is: Input/output error";
+
 // The first 4 chunks of the file have 16 KiB each, of streams 1 to 4. The disk cannot read the
 // second one from its middle on.
 struct UnreadableChunk {
@@ -26,13 +29,15 @@ struct UnreadableChunk {
       expect(writer.write());
     }
     if (sealed) expect(writer.seal());
-    bad = open().chunks()[1];
+    chunks = open().chunks();
+    bad = chunks[1];
     disk.unreadable = {bad.offset + 8192, bad.offset + 8192 + 100};
   }
   SegmentFile open() const { return expect(SegmentFile::open(directory, 1, Reading::copied)); }
 
   TemporaryDirectory folder{memory_folder()};
   Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));
+  std::vector<ChunkPlace> chunks;
   ChunkPlace bad;
   test::FailingDisk disk;
 };
@@ -49,27 +54,62 @@ TEST_CASE("what the disk cannot read is a damaged chunk, and the others are read
   CHECK(read_all(file).size() == 3);
 }
 
-TEST_CASE("a stream is removed from a file that the disk cannot read whole") {
+TEST_CASE("a file with a chunk that the disk cannot read now stays until it can be read") {
   UnreadableChunk files;
-  const Cleared cleared = expect(rewrite_without(files.directory, 1, {1}));
-  CHECK(cleared.damages == Lines{"0000000001.mcap: " + std::to_string(files.bad.bytes) +
-                                 " bytes in 1 chunk were damaged before, and stay as they are: "
-                                 "slices of streams 2 cannot be read"});
+  CHECK(rewrite_without(files.directory, 1, {1}).error() == stays);
+  CHECK(rewrite_without(files.directory, 1, {1, 3, 4}).error() == stays);
   files.disk.unreadable.reset();
+  CHECK(expect(rewrite_without(files.directory, 1, {1})).damages.empty());
   SegmentFile file = files.open();
-  CHECK(file.channels().size() == 3);
-  CHECK(read_all(file).size() == 2);
-  CHECK_FALSE(file.verify());
+  CHECK(read_all(file).size() == 3);
+  CHECK(file.verify());
 }
 
-TEST_CASE("an unsealed file that the disk cannot read whole is recovered, and the loss is named") {
-  UnreadableChunk files(false);
-  const Recovered recovered = expect(recover(files.directory, 1));
-  CHECK(recovered.lost_bytes >= files.bad.bytes);
+TEST_CASE("what the disk cannot read of a removed stream does not delay its removal") {
+  UnreadableChunk files;
+  CHECK(expect(rewrite_without(files.directory, 1, {2})).damages.empty());
   files.disk.unreadable.reset();
   SegmentFile file = files.open();
-  CHECK(file.sealed());
   CHECK(read_all(file).size() == 3);
+  CHECK(file.verify());
+}
+
+TEST_CASE("an unsealed file that the disk cannot read whole stays until it can be read") {
+  for (const std::size_t chunk : {1, 3}) {
+    UnreadableChunk files(false);
+    const ChunkPlace bad = files.chunks[chunk];
+    files.disk.unreadable = {bad.offset + 8192, bad.offset + 8192 + 100};
+    const std::uint64_t size = files.open().size();
+    CHECK(recover(files.directory, 1).error() == stays);
+    CHECK(files.open().size() == size);
+    files.disk.unreadable.reset();
+    CHECK(expect(recover(files.directory, 1)).lost_bytes == 0);
+    SegmentFile file = files.open();
+    CHECK(file.verify());
+    CHECK(read_all(file).size() == 4);
+  }
+}
+
+TEST_CASE("a sealed file whose end the disk cannot read is not sealed again") {
+  UnreadableChunk files;
+  const std::uint64_t size = files.open().size();
+  files.disk.unreadable = {size - 10, size};
+  CHECK(recover(files.directory, 1).error() == stays);
+  files.disk.unreadable.reset();
+  CHECK(files.open().sealed());
+}
+
+TEST_CASE("a time that cannot be set is a notice") {
+  for (const bool sealed : {false, true}) {
+    UnreadableChunk files(sealed);
+    files.disk.unreadable.reset();
+    files.disk.set_time = EPERM;
+    const Lines notices{
+        "0000000001.mcap: counts as written now: its time cannot be set: Operation not permitted"};
+    if (!sealed) CHECK(expect(recover(files.directory, 1)).notices == notices);
+    CHECK(expect(rewrite_without(files.directory, 1, {1})).notices == notices);
+    CHECK(files.open().channels().size() == 3);
+  }
 }
 
 TEST_CASE("a summary that the disk cannot read is damage, and the chunks are read") {

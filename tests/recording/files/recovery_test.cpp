@@ -67,6 +67,50 @@ TEST_CASE("a damaged chunk is left out of the repaired file, and its streams are
         std::vector{false, true, false});
 }
 
+TEST_CASE("a damaged last chunk is lost, and not cut as what an interrupted write left") {
+  // A sample, and the marker before the chunk.
+  for (const int from_chunk : {100, -20}) {
+    const ThreeStreams files(false);
+    const std::uint64_t size = files.open().size();
+    const ChunkPlace last = files.open().chunks().back();
+    files.flip(last.offset + static_cast<std::uint64_t>(from_chunk));
+    const auto recovered = expect(recover(files.directory, 1));
+    CHECK(recovered.cut_bytes == 0);
+    CHECK(recovered.lost_bytes >= last.bytes);
+    CHECK(recovered.lost_bytes < size);
+    CHECK(recovered.streams == Streams{"1 from position 300", "3 from position 200"});
+    CHECK(files.open().verify());
+  }
+}
+
+TEST_CASE("the last chunk of a sealed file is lost if both it and the summary are damaged") {
+  for (const int from_chunk : {100, -20}) {
+    const ThreeStreams files(true);
+    const ChunkPlace last = files.open().chunks().back();
+    files.flip(last.offset + static_cast<std::uint64_t>(from_chunk));
+    files.flip(files.open().size() - 60);
+    CHECK(expect(recover(files.directory, 1)).lost_bytes >= last.bytes);
+    CHECK(files.open().verify());
+  }
+}
+
+TEST_CASE("a damaged summary alone loses nothing") {
+  const ThreeStreams files(true);
+  files.flip(files.open().size() - 60);
+  const auto recovered = expect(recover(files.directory, 1));
+  CHECK(recovered.cut_bytes > 0);
+  CHECK(recovered.lost_bytes == 0);
+  CHECK(files.open().verify());
+}
+
+TEST_CASE("zeros after the last whole chunk are those of a loss of power") {
+  const ThreeStreams files(false);
+  std::filesystem::resize_file(files.path(), files.open().size() + 5000);
+  const auto recovered = expect(recover(files.directory, 1));
+  CHECK(recovered.cut_bytes == 5000);
+  CHECK(recovered.lost_bytes == 0);
+}
+
 TEST_CASE("slices whose channel is damaged are counted, and the channel is named") {
   const ThreeStreams files(false);
   files.flip(files.open().chunks()[2].offset + 100);  // the first slice of stream 3

@@ -94,6 +94,13 @@ TEST_CASE("a damaged chunk of other streams stays as it is, and is named") {
   CHECK(after.parts() == std::vector(parts.begin() + 1, parts.end()));
 }
 
+TEST_CASE("a damaged chunk of removed streams alone is not mentioned") {
+  const ThreeStreams files(true);
+  files.flip(files.open().chunks()[4].offset + 100);  // the second slice of stream 2
+  CHECK(expect(rewrite_without(files.directory, 1, {2})).damages.empty());
+  CHECK(files.open().verify());
+}
+
 TEST_CASE("a chunk that stays damaged is good again once its bytes are") {
   const ThreeStreams files(true);
   files.flip(files.open().chunks()[0].offset + 100);  // with the channel of stream 1
