@@ -182,7 +182,8 @@ Result<Directory, std::string> Directory::open(const std::string& path, For use)
 std::string Directory::why_not_for(For use) const {
   std::string error = check_writable(path_, directory_.get());
   if (!error.empty() || !list().empty()) return error;
-  if (use == For::changing) return error_line(path_, "has no segment file");
+  if (use == For::changing)
+    return temporaries().empty() ? error_line(path_, "has no segment file") : error;
   if (const std::string other = other_file(path_, directory_.get()); !other.empty())
     return error_line(path_, "has no segment file, but another file, " + shell_quoted(other) +
                                  ": name another directory");
@@ -286,6 +287,13 @@ Result<void, std::error_code> Directory::replace(FileNumber number) const {
 
 void Directory::remove_temporary(FileNumber number) const {
   ::unlinkat(directory_.get(), temporary_name(number).c_str(), 0);
+}
+
+std::vector<std::string> Directory::temporaries() const {
+  std::vector<std::string> names;
+  for (const FileNumber number : list(temporary_suffix)) names.push_back(temporary_name(number));
+  if (has_new_removed()) names.emplace_back("removed.new");
+  return names;
 }
 
 std::size_t Directory::remove_temporaries() const {

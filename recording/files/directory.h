@@ -36,11 +36,11 @@ class Directory {
   };
 
   // Opens the directory. The mode and the content of a directory that exists stay as they are, as
-  // its name may be mistyped. For changing, it must belong to this user and have a segment file.
-  // For writing, it must belong to this user; it is made, with mode 0700, if it does not exist.
-  // Without a segment file, it must have no files of others, and only this user must have access,
-  // unless it is the root of a file system. The error is one line that names the path. For writing,
-  // a fault of the disk is a std::system_error instead.
+  // its name may be mistyped. For changing, it must belong to this user and have a segment file, or
+  // a temporary one. For writing, it must belong to this user; it is made, with mode 0700, if it
+  // does not exist. Without a segment file, it must have no files of others, and only this user
+  // must have access, unless it is the root of a file system. The error is one line that names the
+  // path. For writing, a fault of the disk is a std::system_error instead.
   static Result<Directory, std::string> open(const std::string& path, For use);
 
   const std::string& path() const { return path_; }
@@ -77,6 +77,8 @@ class Directory {
   Result<FileDescriptor, std::error_code> create_temporary(FileNumber number) const;
   Result<void, std::error_code> replace(FileNumber number) const;
   void remove_temporary(FileNumber number) const;  // if there is one
+  // The names of all temporary files: of segment files, and of `removed`.
+  std::vector<std::string> temporaries() const;
   // Removes the temporary files that killed processes left, and returns their number. They are
   // never needed, and can have frames of streams that are gone. Leaves the temporary file of the
   // newest segment file alone while a process has the lock of the writer: it may be recovering that
@@ -107,6 +109,7 @@ class Directory {
   std::string why_not_for(For use) const;
 
   std::vector<FileNumber> list(std::string_view suffix) const;
+  bool has_new_removed() const;
   bool remove_new_removed() const;
 
   std::string path_;

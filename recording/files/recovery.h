@@ -34,17 +34,26 @@ Result<Recovered, std::string> recover(const Directory& directory, FileNumber nu
 
 // A segment file without removed streams.
 struct Cleared {
-  bool changed = false;  // false: it had none of them
+  bool changed = false;  // rewritten or deleted; false: it has none of them, or stays as it is
   std::uint64_t saved_bytes = 0;
   // The damage before, which is kept or left out: lines that name the file, bytes and streams.
   std::vector<std::string> damages{};
   std::vector<std::string> notices{};  // see keep_times()
 };
 
-// Rewrites a sealed segment file without these streams, and renames it into place. A file that has
-// no other stream is deleted, unless it is the newest one, which knows the next number of a stream.
-// If the file has none of the streams, it is not touched. The error is one line that names the
-// file. Requires: lock_for_maintenance.
+// Whether the newest file, which knows the next number of a stream, may be deleted.
+enum class Newest : std::uint8_t {
+  stays,
+  goes,  // once `next` has its numbers. Requires: Directory::lock_for_writing
+};
+
+// Deletes a sealed segment file that has some of these streams, and no other. Needs no space on the
+// disk. The error is one line that names the file. Requires: lock_for_maintenance.
+Result<Cleared, std::string> delete_without(const Directory& directory, FileNumber number,
+                                            const std::set<std::uint64_t>& streams, Newest newest);
+
+// The same, except that a file that has other streams too, or is the newest, is rewritten without
+// these, and renamed into place. If the file has none of the streams, it is not touched.
 Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNumber number,
                                              const std::set<std::uint64_t>& streams);
 

@@ -83,9 +83,13 @@ std::set<std::uint64_t> Directory::removed() const {
   return parse(read_all(file.get(), path_), path_);
 }
 
+bool Directory::has_new_removed() const {
+  return ::faccessat(directory_.get(), new_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 // False: there is no such file. Under the lock, no process is writing one.
 bool Directory::remove_new_removed() const {
-  if (::faccessat(directory_.get(), new_name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (!has_new_removed()) return false;
   const FileDescriptor lock = open_lock_file(directory_.get(), path_);
   wait_for_lock(lock.get(), path_, LockedPart::removed);
   if (::unlinkat(directory_.get(), new_name, 0) == 0) return true;

@@ -156,6 +156,19 @@ FileHead head_after(const Directory& directory, const SegmentFile& file) {
   return head;
 }
 
+// It is sealed, and has some of these streams and no other.
+bool has_only(const SegmentFile& file, const std::set<std::uint64_t>& streams) {
+  return file.sealed() && !file.channels().empty() &&
+         std::ranges::all_of(file.channels(), [&](const auto& entry) {
+           return streams.contains(entry.second.number);
+         });
+}
+
+bool is_newest(const Directory& directory, FileNumber number) {
+  const std::vector<FileNumber> files = directory.list();
+  return !files.empty() && files.back() == number;
+}
+
 }  // namespace
 
 std::string unreadable_line(FileNumber file, std::error_code why) {
@@ -212,6 +225,22 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
   return Directory::file_name(head.file) + ": " + result.error().message();
 }
 
+Result<Cleared, std::string> delete_without(const Directory& directory, FileNumber number,
+                                            const std::set<std::uint64_t>& streams, Newest newest) {
+  const auto file = SegmentFile::open(directory, number, Reading::copied);
+  if (!file) return file.error();
+  if (!has_only(*file, streams)) return Cleared{};
+  Result<void, std::error_code> done;
+  if (is_newest(directory, number)) {
+    if (newest == Newest::stays) return Cleared{};
+    done = directory.keep_next_stream(std::max(directory.next_stream(), next_stream(*file)));
+  }
+  if (done) done = directory.remove(number);
+  if (done) done = directory.sync();
+  if (!done) return Directory::file_name(number) + ": " + done.error().message();
+  return Cleared{.changed = true, .saved_bytes = file->size()};
+}
+
 Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNumber number,
                                              const std::set<std::uint64_t>& streams) {
   auto file = SegmentFile::open(directory, number, Reading::copied);
@@ -220,14 +249,8 @@ Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNum
   const auto is_removed = [&](const auto& entry) { return streams.contains(entry.second.number); };
   if (std::ranges::none_of(file->channels(), is_removed)) return Cleared{};
   if (!file->sealed()) return name + ": is not sealed; repair the file first";
-  const std::vector<FileNumber> files = directory.list();
-  const bool is_newest = !files.empty() && files.back() == number;
-  if (std::ranges::all_of(file->channels(), is_removed) && !is_newest) {
-    auto done = directory.remove(number);
-    if (done) done = directory.sync();
-    if (!done) return name + ": " + done.error().message();
-    return Cleared{.changed = true, .saved_bytes = file->size()};
-  }
+  auto deleted = delete_without(directory, number, streams, Newest::stays);
+  if (!deleted || deleted->changed) return deleted;
   const auto result =
       rewrite(directory, *file, [&](std::uint64_t stream) { return !streams.contains(stream); });
   if (!result) return result.error();

@@ -59,6 +59,17 @@ Opened open_recordings(const RecordingsArguments& arguments, Progress& progress)
   return recordings;
 }
 
+std::string list_line(const RecordingsArguments& arguments) {
+  std::string line = arguments.line("ls");
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) line.append(option).append(shell_quoted(value));
+  };
+  add(" --pipeline ", arguments.pipeline);
+  add(" --since ", arguments.since);
+  add(" --until ", arguments.until);
+  return line + (arguments.json ? " --json" : "");
+}
+
 RecordingsOutcome list(const RecordingsArguments& arguments, std::ostream& out,
                        Progress& progress) {
   Filter filter{.pipeline = arguments.pipeline, .named = arguments.named};
@@ -68,7 +79,7 @@ RecordingsOutcome list(const RecordingsArguments& arguments, std::ostream& out,
     return set.error();
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
-  auto misnamed = misnamed_numbers(**recordings, arguments.named, arguments.line("ls"));
+  auto misnamed = misnamed_numbers(**recordings, arguments.named, list_line(arguments));
   if (!misnamed.empty()) return misnamed;
   list_streams(**recordings, filter, arguments.json ? ListForm::json_lines : ListForm::table, out);
   return true;
@@ -135,18 +146,15 @@ Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArgument
   return streams;
 }
 
-void print(const Removed& removed, Progress& progress) {
-  progress.clear();
-  for (const std::string& line : removed.damages) progress.note(line);
-  for (const std::string& error : removed.errors) progress.note(error);
-}
-
 RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out,
                          Progress& progress) {
   if (!arguments.named.empty() + !arguments.before.empty() + !arguments.older_than.empty() != 1)
     return std::string("exactly one of NAME or --number, --before and --older-than must be given");
+  const auto sealed = seal_abandoned(arguments.directory, progress);
+  if (!sealed) return sealed.error();
+  const bool sealed_well = print(*sealed, out, progress);
   // The streams of a removal that was interrupted cannot be chosen again: it is completed here.
-  const auto earlier = complete_removals(arguments.directory, progress);
+  auto earlier = complete_removals(arguments.directory, progress);
   if (!earlier) return earlier.error();
   std::string completed;
   if (earlier->files > 0)
@@ -168,18 +176,22 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
       lines += '\n';
     }
   }
-  const auto removed = remove_streams(arguments.directory, numbers, progress);
-  if (!removed) return removed.error();
-  for (const std::string& line : earlier->damages) progress.note(line);
+  Result<Removed, std::string> removed = Removed();
+  if (!numbers.empty()) {
+    removed = remove_streams(arguments.directory, numbers, progress);
+    if (!removed) return removed.error();
+    earlier->errors = {};  // each file was tried again
+  }
+  print(*earlier, progress);
   print(*removed, progress);
   if (!completed.empty()) out << completed << '\n';
   out << lines << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
       << " freed\n";
-  if (!removed->errors.empty())
-    out << "files that could not be read or written may still have them: run millrace recordings "
-           "repair "
+  if (!sealed->errors.empty() || !earlier->errors.empty() || !removed->errors.empty())
+    out << "files that could not be read or written may still have removed streams: when the cause "
+           "is gone, run millrace recordings repair "
         << shell_quoted(arguments.directory) << '\n';
-  return earlier->damages.empty() && removed->damages.empty() && removed->errors.empty();
+  return sealed_well && earlier->good() && removed->good();
 }
 
 // The commands below `recordings`. Each has the same RecordingsArguments.

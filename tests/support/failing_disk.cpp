@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 namespace millrace::test {
 namespace {
@@ -60,6 +61,14 @@ ssize_t pread(int descriptor, void* into, size_t size, off_t offset) {
   const ssize_t read = ::syscall(SYS_pread64, descriptor, into, size, offset);
   if (disk && read > 0) disk->read_bytes += static_cast<std::uint64_t>(read);
   return read;
+}
+
+int unlinkat(int directory, const char* name, int flags) {
+  using millrace::test::disk;
+  const int done = static_cast<int>(::syscall(SYS_unlinkat, directory, name, flags));
+  if (disk && disk->gets_space && done == 0 && std::string_view(name).ends_with(".mcap"))
+    disk->write = 0;
+  return done;
 }
 
 int fdatasync(int descriptor) {

@@ -18,11 +18,12 @@ class FailingDisk {
   FailingDisk& operator=(const FailingDisk&) = delete;
 
   // An errno; 0: the calls work.
-  int write = 0;      // after an eighth of the bytes
-  int sync = 0;       // fdatasync
-  int reserve = 0;    // fallocate
-  int list = 0;       // readdir
-  int set_time = 0;   // futimens
+  int write = 0;            // after an eighth of the bytes
+  bool gets_space = false;  // `write` becomes 0 when a segment file is deleted
+  int sync = 0;             // fdatasync
+  int reserve = 0;          // fallocate
+  int list = 0;             // readdir
+  int set_time = 0;         // futimens
   int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 

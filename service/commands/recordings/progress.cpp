@@ -22,6 +22,7 @@ void Progress::clear() {
 }
 
 void Progress::note(std::string_view line) {
+  if (!noted_.emplace(line).second) return;
   clear();
   err_ << line << '\n';
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -26,6 +28,7 @@ class Progress {
   void show(std::string_view line, Time now);
   // Removes the line, before something else is printed on the terminal.
   void clear();
+  // Prints a line of its own, unless it was printed before.
   void note(std::string_view line);
 
  private:
@@ -34,6 +37,7 @@ class Progress {
   std::ostream& err_;
   const bool terminal_;
   std::optional<Time> shown_;
+  std::set<std::string, std::less<>> noted_;
   bool visible_ = false;
 };
 

@@ -49,6 +49,9 @@ Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& pr
   return sealed;
 }
 
+namespace {
+
+// The bytes that were cut from a file, and the streams that may have had more: a line each.
 std::vector<std::string> lines_about(const Recovered& file) {
   const std::string name = Directory::file_name(file.file);
   std::vector<std::string> lines{name + ": sealed; " + counted(file.cut_bytes, "byte") +
@@ -60,25 +63,37 @@ std::vector<std::string> lines_about(const Recovered& file) {
   return lines;
 }
 
+}  // namespace
+
+bool print(const Sealed& sealed, std::ostream& out, Progress& progress) {
+  progress.clear();
+  bool good = sealed.errors.empty();
+  for (const Recovered& file : sealed.files) {
+    for (const std::string& line : lines_about(file)) {
+      if (file.lost_bytes > 0)
+        progress.note(line);
+      else
+        out << line << '\n';
+    }
+    for (const std::string& line : file.notices) progress.note(line);
+    good = good && file.lost_bytes == 0;
+  }
+  for (const std::string& error : sealed.errors) progress.note(error);
+  return good;
+}
+
 Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress) {
   const auto sealed = seal_abandoned(path, progress);
   if (!sealed) return sealed.error();
-  progress.clear();
-  bool good = true;
-  for (const Recovered& file : sealed->files) {
-    for (const std::string& line : lines_about(file)) out << line << '\n';
-    good = good && file.lost_bytes == 0;
-  }
+  const bool good = print(*sealed, out, progress);
   const auto removed = complete_removals(path, progress);
   if (!removed) return removed.error();
-  progress.clear();
-  for (const std::string& line : removed->damages) progress.note(line);
-  for (const std::string& error : removed->errors) progress.note(error);
+  print(*removed, progress);
   out << counted(sealed->files.size(), "file") << " sealed\n";
   if (removed->files > 0)
     out << "removals completed: " << counted(removed->files, "file") << " rewritten, "
         << decimal_bytes(removed->bytes) << " freed\n";
-  return good && removed->damages.empty() && removed->errors.empty();
+  return good && removed->good();
 }
 
 }  // namespace millrace::recordings

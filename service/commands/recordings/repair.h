@@ -26,8 +26,9 @@ Result<recording::Directory, std::string> open_to_change(const std::string& path
 // the newest file is sealed. The error is a line: the directory cannot be used.
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
 
-// The bytes that were cut from a file, and the streams that may have had more: a line each.
-std::vector<std::string> lines_about(const recording::Recovered& file);
+// Prints what was cut from each file, and the streams that may have had more: a line each. Losses
+// and errors are notes. Returns false if there are any.
+bool print(const Sealed& sealed, std::ostream& out, Progress& progress);
 
 // Seals these files, and prints what was cut from each; then completes removals that were
 // interrupted. Returns false if a file could not be sealed or rewritten, or if slices in damaged

@@ -42,6 +42,7 @@ class DirectoryCheck {
     }
     for (const auto& [file, torn] : unsealed_) check_unsealed(file, torn);
     for (const FileNumber file : pending_) check_pending(file);
+    check_temporaries();
     problems_.print();
   }
 
@@ -87,6 +88,15 @@ class DirectoryCheck {
     const auto again = SegmentFile::open(directory_, number, Reading::copied);
     if (again && again->sealed() && has_removed(*again))
       problems_.add(number, "still has streams that were removed: " + cure_);
+  }
+
+  // They can have frames of removed streams. No problem while a process may be writing them.
+  void check_temporaries() {
+    const std::vector<std::string> found = directory_.temporaries();
+    if (found.empty() || directory_.has_maintainer() || directory_.has_writer()) return;
+    for (const std::string& name : directory_.temporaries())
+      if (std::ranges::find(found, name) != found.end())
+        problems_.add(name + ": left by a process that was killed: " + cure_);
   }
 
   // A file without a summary is good only if a service is writing it, or has sealed it meanwhile.

@@ -144,7 +144,8 @@ TEST_CASE("rm seals a file that was left unsealed, so that it can be rewritten")
     TestStream(1, "secret").event({.kind = Kind::open}).frames(6).slice(file);
     RecordedDirectory::commit(file);
   }
-  CHECK(good("rm", directory, {"--name", "secret"}).starts_with("removed stream 1, secret\n"));
+  CHECK(good("rm", directory, {"--name", "secret"}).find("\nremoved stream 1, secret\n") !=
+        std::string::npos);
   CHECK(text_of(directory / "0000000001.mcap").find("secret") == std::string::npos);
 }
 
