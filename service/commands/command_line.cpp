@@ -64,8 +64,16 @@ Option& Option::excludes(const Option& other) {
 Option Command::add(const std::string& name, Target into, const std::string& help) {
   if (auto* const* flag = std::get_if<bool*>(&into))
     return Option(*app_.add_flag(name, **flag, help));
-  return std::visit([&](auto* value) { return Option(*app_.add_option(name, *value, help)); },
-                    into);
+  CLI::Option* option =
+      std::visit([&](auto* value) { return app_.add_option(name, *value, help); }, into);
+  // Negative numbers would be converted to large ones.
+  if (std::holds_alternative<std::uint32_t*>(into) ||
+      std::holds_alternative<std::uint64_t*>(into) ||
+      std::holds_alternative<std::vector<std::uint64_t>*>(into))
+    option->check([](const std::string& text) {
+      return text.starts_with('-') ? "\"" + text + "\" must not be negative" : std::string();
+    });
+  return Option(*option);
 }
 
 Command Command::add_command(const std::string& name, const std::string& description) {

@@ -74,7 +74,7 @@ std::string line_of(const ReplayArguments& arguments) {
   };
   add(" --workers ", arguments.workers);
   add(" --url ", arguments.url);
-  add(" --speed ", arguments.speed);
+  add(" --speed ", arguments.speed == ReplayArguments().speed ? "" : arguments.speed);
   add(" --at-once ", arguments.at_once > 0 ? std::to_string(arguments.at_once) : "");
   add(" --pipeline ", arguments.pipeline);
   add(" --chunk ", arguments.chunk);

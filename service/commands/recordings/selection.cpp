@@ -92,7 +92,8 @@ std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
   for (const std::string& name : named.names) {
     const bool misnamed = is_number(name) && recordings.find(name).empty();
     if (misnamed && error.empty()) error = no_stream_has(name);
-    (misnamed ? numbers : names) += ' ' + (misnamed ? name : shell_quoted(name));
+    const std::string option = name.starts_with('-') ? "--name=" : "";
+    (misnamed ? numbers : names) += ' ' + (misnamed ? name : option + shell_quoted(name));
   }
   if (error.empty()) return error;
   for (const std::uint64_t number : named.numbers) numbers += ' ' + std::to_string(number);

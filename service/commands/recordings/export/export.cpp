@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -75,6 +76,7 @@ class Export {
       if (const auto added = files.add(*read); !added) return added;
     }
     if (const auto finished = files.finish(); !finished) return finished;
+    note_losses(stream, reader.missing());
     const std::string line = record.line(files.files(), reader.missing());
     if (const auto written = recording::write_all(list_.get(), std::as_bytes(std::span(line)));
         !written)
@@ -85,6 +87,18 @@ class Export {
   bool complete() const { return complete_; }
 
  private:
+  // A part that was not recorded, or that retention has deleted, is no loss.
+  void note_losses(const RecordedStream& stream,
+                   const std::vector<recording::MissingPart>& missing) {
+    const auto lost = std::ranges::find_if(missing, [](const recording::MissingPart& part) {
+      return part.why == "not found" || part.why.starts_with("damaged");
+    });
+    if (lost == missing.end()) return;
+    complete_ = false;
+    progress_.note("stream " + std::to_string(stream.meta.number) + ": incomplete from position " +
+                   std::to_string(lost->begin) + ": " + lost->why);
+  }
+
   // The streams of a pipeline have the same frames, so the first one is enough.
   void note(const RecordedStream& stream, const std::string& why) {
     complete_ = false;

@@ -16,8 +16,9 @@ namespace millrace::recordings {
 // written after its files, so a stream that is listed is exported whole. Existing files are never
 // overwritten.
 //
-// Streams whose frames are not audio have a line, and no file: a note names their pipeline. Returns
-// false if there are any. The error is a line: a file cannot be written.
+// Streams whose frames are not audio have a line, and no file: a note names their pipeline. A note
+// names each stream of which a recorded part cannot be read. Returns false after a note. The error
+// is a line: a file cannot be written.
 Result<bool, std::string> export_streams(Recordings& recordings,
                                          const std::vector<RecordedStream>& streams,
                                          const std::string& folder, const AudioFiles& how,

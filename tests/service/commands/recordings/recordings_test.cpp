@@ -114,6 +114,11 @@ TEST_CASE("for a number that is no name, the error has the line that selects by 
   const auto rm = bad("rm", directory, {"2", "x", "--number", "1"});
   CHECK(rm == "millrace recordings rm: " + error + "rm" + path + "'x' --number 2 1\n");
   CHECK(bad("ls", directory, {"2"}).ends_with(error + "ls" + path + "--number 2\n"));
+  const Output negative = run({"recordings", "show", directory.path(), "--number", "-1"});
+  CHECK(negative.exit_code != 0);
+  CHECK(negative.err.find("\"-1\" must not be negative") != std::string::npos);
+  CHECK(bad("ls", directory, {"2", "--name=-x", "--json", "--pipeline", "asr", "--since", "2h"})
+            .ends_with(path + "--pipeline 'asr' --since '2h' --json --name='-x' --number 2\n"));
   CHECK(bad("show", directory, {"2", "--rows"}).ends_with("show" + path + "--rows --number 2\n"));
   CHECK(bad("export", directory, {"2", "--to", "a b"})
             .ends_with(path + "--to 'a b' --format wav --by stream --gaps silence --number 2\n"));
