@@ -144,6 +144,7 @@ void Upkeep::rewrite() {
     const auto rewritten = clear(*number);
     if (rewritten) {
       for (const std::string& line : rewritten->damages) notices_.failed(line);
+      for (const std::string& line : rewritten->notices) notices_.failed(line);
       if (rewritten->changed) notices_.rewritten(*number, rewritten->saved_bytes);
     }
     if (rewritten || !directory_->exists(*number)) {

@@ -46,6 +46,7 @@ void RecorderLog::recovered(const recording::Recovered& what) {
                                        {"cut_bytes", std::to_string(what.cut_bytes)},
                                        {"lost_bytes", std::to_string(what.lost_bytes)},
                                        {"streams", some_of(what.streams)}});
+  for (const std::string& notice : what.notices) failed(notice);
 }
 
 void RecorderLog::left_unsealed(recording::FileNumber file, std::string_view why) {
