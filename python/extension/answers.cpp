@@ -67,25 +67,30 @@ nb::object exception_of(nb::python_error& error) {
 // An answer of this kind, or an error of the row if `text` raises ValueError: the value is not
 // finite, or not Unicode.
 template <class Text>
-Answer answer_or_error(Kind kind, Text text) {
+Answer answer_or_error(Kind kind, Text text, bool& fits) {
   try {
     return {kind, text_of(text())};
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ValueError)) throw;
+    fits = false;
     return error_of(exception_of(error));
   }
 }
 
-Answer answer_of(nb::handle value, nb::handle encode) {
+// `fits` becomes false if the value has no text.
+Answer answer_of(nb::handle value, nb::handle encode, bool& fits) {
   PyObject* const object = value.ptr();
   if (value.is_none()) return {};
   if (PyFloat_CheckExact(object) && std::isfinite(PyFloat_AsDouble(object)))
     return {Kind::json, number_of(PyFloat_AsDouble(object))};
-  if (PyUnicode_Check(object)) return answer_or_error(Kind::text, [&] { return value; });
+  if (PyUnicode_Check(object))
+    return answer_or_error(
+        Kind::text, [&] { return value; }, fits);
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
     return {Kind::bytes, bytes_of(value)};
   if (PyExceptionInstance_Check(object)) return error_of(value);
-  return answer_or_error(Kind::json, [&] { return encode(value); });
+  return answer_or_error(
+      Kind::json, [&] { return encode(value); }, fits);
 }
 
 [[noreturn]] void refuse_type(nb::handle given, const AnswerCount& count) {
@@ -138,7 +143,8 @@ std::string error_text(nb::handle exception) {
   return std::string(cut_text(words, Worker::longest_error));
 }
 
-std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle encode) {
+std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle encode,
+                                 std::vector<std::string>& unfit) {
   if (given.is_none()) return {};
   const nb::list elements = elements_of(given, count);
   const std::size_t size = elements.size();
@@ -146,7 +152,13 @@ std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle
   check_number(size, count);
   std::vector<Answer> answers;
   answers.reserve(count.rows);
-  for (std::size_t i = 0; i < count.rows; ++i) answers.push_back(answer_of(elements[i], encode));
+  for (std::size_t i = 0; i < count.rows; ++i) {
+    bool fits = true;
+    answers.push_back(answer_of(elements[i], encode, fits));
+    if (!fits)
+      unfit.push_back(std::string("the ") + count.answer + " to " + count.row + " " +
+                      std::to_string(i) + " cannot be sent: " + answers.back().data);
+  }
   return answers;
 }
 

@@ -25,14 +25,15 @@ struct AnswerCount {
 //
 // A str is text, bytes are bytes, an exception is an error, and None is Kind::none. Any other value
 // is JSON: `encode` makes its text. A value without a JSON text (NaN, a lone surrogate) is an error
-// of its row.
+// of its row, and a line is added to `unfit`: "the answer to row 2 cannot be sent: ValueError:
+// ...".
 //
 // Raises ValueError for a wrong count, TypeError if `given` is neither a sequence nor an array, and
 // the exceptions of `encode` other than ValueError.
 //
 // Requires: the GIL.
-std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
-                                 nanobind::handle encode);
+std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count, nanobind::handle encode,
+                                 std::vector<std::string>& unfit);
 
 // Sets which answers end the segments of their rows. `given` is a mask of the rows: a sequence or
 // an array of bools. `answers` are those of answers_from(); if it is empty, it becomes answers

@@ -2,7 +2,9 @@
 #include "python/extension/held_batch.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <stdexcept>
@@ -154,19 +156,22 @@ void HeldBatch::use_on(std::uintptr_t stream) const {
   source_->use_on(batch, reinterpret_cast<DeviceStream>(stream));
 }
 
-void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle endpoint, nb::handle encode) {
-  if (source_->lends()) return;  // no client waits for answers, and the arrays stay valid
+std::vector<std::string> HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle endpoint,
+                                         nb::handle encode) {
+  if (source_->lends()) return {};  // no client waits for answers, and the arrays stay valid
+  std::vector<std::string> unfit;
   const std::size_t framed = open().framed().size(), rows = batch_->rows();
-  auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
+  auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode, unfit);
   set_endpoints(row_answers, endpoint, {framed, rows - framed, "endpoint", "row"});
   const auto mark_answers =
-      answers_from(marks, {batch_->marks().size(), 0, "mark", "marker row"}, encode);
+      answers_from(marks, {batch_->marks().size(), 0, "mark", "marker row"}, encode, unfit);
   open();  // foreign code (`encode`, tolist) may have given the batch back
   {
     const WithoutGil waits;
     source_->done(*batch_, row_answers, mark_answers);
   }
   open_ = false;
+  return unfit;
 }
 
 void HeldBatch::fail(nb::handle error) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "python/extension/batch_source.h"
 #include "workers/library/worker_batch.h"
@@ -36,8 +38,9 @@ class HeldBatch {
 
   // If the service is lost, the batch counts as done, and next() reports the loss. If the device
   // fails, the batch is not done, and WorkerError is thrown.
-  void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle endpoint,
-            nanobind::handle encode);
+  // Returns a line for each answer that has no text, for the log.
+  std::vector<std::string> done(nanobind::handle answers, nanobind::handle marks,
+                                nanobind::handle endpoint, nanobind::handle encode);
   // Gives the batch back as failed: `error`, an exception, is the answer to each of its rows.
   void fail(nanobind::handle error);
 

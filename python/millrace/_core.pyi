@@ -105,7 +105,7 @@ class Batch:
         marks: Iterable[Any] | None,
         endpoint: Iterable[Any] | None,
         encode: Callable[[Any], str],
-    ) -> None: ...
+    ) -> list[str]: ...
     epoch: int
     step: int
     steps: int

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from millrace import _core
 from millrace.device_array import DeviceArray
+from millrace.quiet_log import QuietLog
 from millrace.rows import Opened, Rows
 
 
@@ -165,7 +166,8 @@ class Batch:
         - bytes: the client receives them as they are
         - None: the client receives no message
         - an exception, such as ``Failure``: an error of this row only
-        - NaN, infinity, or a str with half a surrogate pair: also an error of its row
+        - NaN, infinity, or a str with half a surrogate pair: also an error of its row, which is logged (at most one
+          per second)
 
         ``endpoint`` has one bool per row of ``data``, as a sequence or an array: true ends the segment of the row, in a
         pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. Without a mask
@@ -179,7 +181,9 @@ class Batch:
         On a device, ``done`` does not wait for the CUDA streams that read the batch. If the answers depend on their
         results, wait for these before the call.
         """
-        self._core.done(answers, marks, endpoint, _encode)
+        number = self.id
+        for unfit in self._core.done(answers, marks, endpoint, _encode):
+            _unfit.error(f"batch {number}: {unfit}; the client receives worker_failed")
 
     def fail(self, error: BaseException) -> None:
         """Gives back a batch that could not be computed: ``error`` is the answer to each of its rows, including
@@ -220,4 +224,5 @@ def _plain(value: Any) -> Any:
         ) from None
 
 
+_unfit = QuietLog()
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode

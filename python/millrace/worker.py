@@ -17,6 +17,7 @@ import numpy as np
 from millrace import _core
 from millrace.batch import Batch
 from millrace.errors import Refused, ServiceGone, WorkerError
+from millrace.quiet_log import QuietLog
 from millrace.request import text, whole
 
 _log = logging.getLogger("millrace")
@@ -24,7 +25,6 @@ _log = logging.getLogger("millrace")
 _PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
 _POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
-_QUIET = 1.0  # seconds from one logged traceback to the next
 _PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
@@ -49,23 +49,6 @@ def _message_of(error: Exception) -> str:
         return f": {error}"
     except Exception:
         return ""
-
-
-class _Failures:
-    """Logs the exceptions of a function: at most one traceback per second, and the number of the others."""
-
-    def __init__(self) -> None:
-        self._next = -math.inf
-        self._others = 0
-
-    def log(self, error: Exception) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            self._others += 1
-            return
-        others = f"; {self._others} more failed since the last report" if self._others else ""
-        _log.error("a batch failed: %s%s%s", type(error).__name__, _message_of(error), others, exc_info=error)
-        self._next, self._others = now + _QUIET, 0
 
 
 class Worker:
@@ -245,14 +228,14 @@ class Worker:
 
         Raises the errors of ``next``, and DeviceError if the device fails.
         """
-        failures = _Failures()
+        failures = QuietLog()
         for batch in self:
             try:
                 answers = function(batch)
                 if not batch.given_back:
                     batch.done(answers)
             except Exception as error:
-                failures.log(error)
+                failures.error(f"a batch failed: {type(error).__name__}{_message_of(error)}", error)
                 if not batch.given_back:
                     batch.fail(error)
 

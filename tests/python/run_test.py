@@ -10,7 +10,7 @@ from harness import wait_for
 from streams import WorkerTest
 
 import millrace
-from millrace.worker import _Failures
+from millrace.quiet_log import QuietLog
 
 
 class Runs(WorkerTest):
@@ -158,10 +158,10 @@ class Failing(WorkerTest):
 
 class Reports(unittest.TestCase):
     def test_tracebacks_are_logged_once_a_second_with_the_number_of_others(self):
-        clock, failures = mock.Mock(), _Failures()
-        with mock.patch("millrace.worker.time", clock), self.assertLogs("millrace") as logs:
+        clock, failures = mock.Mock(), QuietLog()
+        with mock.patch("millrace.quiet_log.time", clock), self.assertLogs("millrace") as logs:
             for clock.monotonic.return_value in (0, 0.1, 0.9, 1.1, 2.5):
-                failures.log(ValueError("no"))
+                failures.error("a batch failed: ValueError: no", ValueError("no"))
         self.assertEqual([line.splitlines()[0].split(":", 2)[2] for line in logs.output],
                          ["a batch failed: ValueError: no",
                           "a batch failed: ValueError: no; 2 more failed since the last report",

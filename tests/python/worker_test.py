@@ -3,6 +3,7 @@
 import json
 import time
 import unittest
+from unittest import mock
 from urllib.parse import quote
 
 import numpy as np
@@ -12,6 +13,7 @@ from streams import WorkerTest
 
 import millrace
 from millrace import Flag
+from millrace.quiet_log import QuietLog
 
 
 class Shape(WorkerTest):
@@ -182,6 +184,13 @@ class Answers(WorkerTest):
         line = wait_for(lambda: next((line for line in list(self.served.errors) if "row failed" in line), None),
                         "the error of the worker in the log")
         self.assertIn('why="ValueError: Out of range float values', line)
+
+    def test_an_answer_that_cannot_be_sent_is_logged_by_the_worker_with_its_row(self):
+        stream, batch = self.one_row(self.attached)
+        with mock.patch("millrace.batch._unfit", QuietLog()), self.assertLogs("millrace") as logs:
+            batch.done([float("nan")])
+        self.assertRegex(logs.output[0], rf"batch \d+: the answer to row 0 cannot be sent: ValueError: Out of range"
+                                         r" float values.*; the client receives worker_failed")
 
     def test_invalid_answers_are_refused_and_leave_the_batch_unchanged(self):
         stream, batch = self.one_row(self.attached)
