@@ -102,6 +102,7 @@ void Stream::disconnected(bool clean, Time now) {
 void Stream::release(Time now) {
   disconnected(false, now);  // no effect if disconnected() was called
   client_ = nullptr;
+  if (!finished_) links_.host.abandoned(settings_.id);
   links_.host.released(*this);
 }
 

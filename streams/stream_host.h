@@ -27,6 +27,9 @@ class StreamHost {
   virtual void client_lost(std::string_view /*stream*/, Time /*now*/) {}
   virtual void warned(std::string_view /*stream*/, std::string_view /*message*/) {}
   virtual void failed(std::string_view /*stream*/, ErrorCode, std::string_view /*message*/) {}
+  // The client of a stream that is not finished is gone: no client waits for its results. At most
+  // once.
+  virtual void abandoned(StreamId /*stream*/) {}
   // The stream no longer has a connection. It may be destroyed if it is finished().
   virtual void released(Stream&) {}
 };

@@ -111,6 +111,26 @@ TEST_CASE("a connection lost after the end changes no row") {
   CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
 }
 
+TEST_CASE("the host learns once that the client of a stream is gone, however it closed") {
+  const bool clean = GENERATE(false, true), ended = GENERATE(false, true);
+  LiveStream live(tens);
+  live.send(15);
+  if (ended) live.stream.end(live.now);
+  live.stream.disconnected(clean, live.now);
+  live.stream.release(live.now);
+  CHECK(live.lane.abandons == 1);
+}
+
+TEST_CASE("the host does not learn that the client of a finished stream is gone") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.end(live.now);
+  live.answer(2);
+  CHECK(live.stream.finished());
+  live.stream.release(live.now);
+  CHECK(live.lane.abandons == 0);
+}
+
 TEST_CASE("a drained stream receives its results, and further input is ignored") {
   LiveStream live(tens);
   live.send(15);

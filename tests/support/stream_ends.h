@@ -16,8 +16,10 @@ namespace millrace::test {
 class CapturedRows : public StreamHost {
  public:
   void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
+  void abandoned(StreamId) override { ++abandons; }
 
   std::vector<ReadyRow> rows;
+  std::size_t abandons = 0;  // calls of abandoned()
 };
 
 // Records the messages of a stream to its client, a line each: "result 0 text", "flushed 7",

@@ -163,6 +163,17 @@ class Waiting(WorkerFaultTest):
             self.assertEqual(client.ended(), ("no_worker", 1013))
             wait_for(lambda: service.metric("millrace_ingest_paused_seconds_total") > 0, "the pause to be counted", COUNTED)
 
+    def test_without_a_worker_the_places_of_clients_that_are_gone_are_free_at_once(self):  # R16
+        service = self.service('[[pipeline]]\nworker_wait = "1h"\nchunk = { size = 1600 }\n', '[limits]\nconnections = 2\n')
+        for ends, closes in ((False, True), (True, True), (True, False), (False, False)):
+            clients = [self.client(service) for _ in range(2)]
+            for client in clients:
+                client.send(packet(0) + (text(type="end") if ends else b""))
+                if closes:
+                    client.send(closing(1000))
+                client.close()
+            wait_for(lambda: service.metric("millrace_streams") == 0, "the places to be free", COUNTED)
+
     def test_a_worker_that_attaches_in_time_gets_all_waiting_rows(self):  # F1
         service = self.service(extra='[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         client = self.client(service)

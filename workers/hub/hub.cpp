@@ -14,15 +14,14 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// The ready rows of a stream and its opening, twice: the same number may be queued when the lanes
-// drop the stream. A stream that aborts before a worker had a row of it adds all rows of its
-// segment's end at once.
+// The ready rows of a stream, its opening and the loss of its client, twice: as many may be queued
+// when the lanes drop the stream. A stream that aborts before a worker had a row of it adds all
+// rows of its segment's end at once.
 std::size_t arrivals_per_stream(const HubSettings& settings) {
-  return 2 * max_ready_rows + 4 + settings.tail_rows;
+  return 2 * max_ready_rows + 6 + settings.tail_rows;
 }
 
-// Above the number that can be outstanding, which is a few for each slab.
-constexpr std::size_t max_slab_messages = std::size_t{1} << 20;
+constexpr std::size_t max_slab_messages = std::size_t{1} << 20;  // above a few for each slab
 
 // If the timer is later than this, this process did not run: deadlines are extended by the delay.
 constexpr auto stall = std::chrono::milliseconds(500);
@@ -51,10 +50,12 @@ void Hub::on_arrivals(std::vector<Arrival>& arrivals) {
   for (Arrival& arrival : arrivals) {
     if (auto* row = std::get_if<AddedRow>(&arrival)) {
       lanes_.add(row->stream, std::move(row->row));
+    } else if (const auto* abandoned = std::get_if<StreamId>(&arrival)) {
+      lanes_.abandon(*abandoned);
     } else {
-      StreamIntro& intro = *std::get<std::unique_ptr<StreamIntro>>(arrival);
-      lanes_.open(intro.id, now);
-      streams_.open(std::move(intro));
+      auto& intro = std::get<std::unique_ptr<StreamIntro>>(arrival);
+      lanes_.open(intro->id, now);
+      streams_.open(std::move(*intro));
     }
   }
   settle(now);
@@ -309,8 +310,7 @@ void Hub::hand_over_batches(LaneId lane, AttachedWorker& worker, Time now) {
   workers_.update_slab_gauges(worker);
 }
 
-// Gives the capacity back first: after the end of its stream, a client may open another one at
-// once.
+// Gives the capacity back first: a client may open its next stream at once.
 void Hub::send_returned() {
   stream_budget_.give_back(lanes_.events().finished.size());
   streams_.send(lanes_.events());

@@ -53,8 +53,8 @@ struct HubSettings {
 // A failure confined to one worker (its slabs, its send queue) drops that worker. An allocation
 // failure anywhere else ends the process, because rows could be lost or doubled.
 //
-// open(), add() and stream_budget() are thread-safe. Everything else is confined to the home
-// thread, which runs `home`.
+// open(), add(), abandon() and stream_budget() are thread-safe. Everything else is confined to the
+// home thread, which runs `home`.
 class Hub final : public WorkerHost {
  public:
   // `home` and `stats` must outlive the hub.
@@ -67,12 +67,14 @@ class Hub final : public WorkerHost {
   void open(StreamIntro intro) { arrivals_.put(std::make_unique<StreamIntro>(std::move(intro))); }
   // Adds the next row of a stream. The row's frames must stay in place until the row is done.
   void add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
-  // The same for several rows, with one wake-up. Moves from them. Requires: there is one.
+  // See Lanes::abandon(). Call it at most once for a stream.
+  void abandon(StreamId stream) { arrivals_.put(stream); }
+  // add() for several rows, with one wake-up. Moves from them. Requires: there is one.
   struct AddedRow {
     StreamId stream;
     ReadyRow row;
   };
-  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
+  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>, StreamId>;
   void add(std::span<Arrival> rows) { arrivals_.put_all(rows); }
 
   const HubSettings& settings() const { return settings_; }

@@ -28,8 +28,7 @@ void Lanes::add(StreamId id, ReadyRow row) {
   Stream* stream = find(id);
   if (!stream) return;
   if (row.row.is(flag::abort) && !stream->any_worker_saw_row) {
-    events_.returned.push_back({id, StreamDropped{}});
-    remove(*stream);
+    drop(*stream);
     return settle();
   }
   if (row.row.is(flag::end)) {
@@ -38,6 +37,13 @@ void Lanes::add(StreamId id, ReadyRow row) {
   }
   ++rows_;
   pass_on(*stream, std::move(row));
+}
+
+void Lanes::abandon(StreamId id) {
+  Stream* stream = find(id);
+  if (!stream) return;
+  stream->abandoned = true;
+  drop_if_abandoned(*stream);
 }
 
 LaneId Lanes::attach(std::uint32_t credits, Time now) {
@@ -250,6 +256,15 @@ void Lanes::finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& ro
   } else if (done.is(flag::last) && stream.lane == &lane && lane.leaving() && !stream.ending) {
     if (IndexedLane* to = lanes_.lane_for_stream()) move_away(stream, *to);
   }
+}
+
+void Lanes::drop_if_abandoned(Stream& stream) {
+  if (stream.abandoned && !stream.lane && !stream.any_worker_saw_row) drop(stream);
+}
+
+void Lanes::drop(Stream& stream) {
+  events_.returned.push_back({stream.id, StreamDropped{}});
+  remove(stream);
 }
 
 void Lanes::remove(Stream& stream) {

@@ -74,6 +74,10 @@ class Lanes {
   // Adds the next row of a stream. Ignored if the stream is gone: it may have failed meanwhile.
   void add(StreamId stream, ReadyRow row);
 
+  // No client waits for the stream's results any more. It is dropped if it has no slot and no
+  // worker ever had a row of it, now or when it loses its slot. Ignored if the stream is gone.
+  void abandon(StreamId stream);
+
   // Adds the lane of a new worker.
   LaneId attach(std::uint32_t credits, Time now);
   // The worker sent a message. Ignored if the lane is gone.
@@ -158,6 +162,7 @@ class Lanes {
     bool reset_due = false;           // its rows carry RESET(worker_lost), up to one with frames
     bool ending = false;              // its END row was added
     bool failed = false;              // one of its rows failed in a trial
+    bool abandoned = false;           // no client waits for its results
     WaitKey wait_key;                 // its key in waiting_
     std::deque<ReadyRow> held;        // rows in no batcher, because it waits or moves
   };
@@ -183,6 +188,8 @@ class Lanes {
   void complete_move(Stream& stream, Time now);
   void end_empty_lanes();
   void remove(Stream& stream);
+  void drop(Stream& stream);
+  void drop_if_abandoned(Stream& stream);
   Time wait_limit_of(const WaitKey& waiting) const;
 
   const LanesRule rule_;

@@ -78,6 +78,7 @@ void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
     hold_waiting_rows(stream);
     start_waiting(stream, now);
     update_movable(stream);
+    drop_if_abandoned(stream);
   }
   lanes_.erase(lane);
 }

@@ -63,3 +63,32 @@ TEST_CASE(
   p.row(a, flag::last | flag::end | flag::abort, 0);
   CHECK(p.next(lane) == "2.0");
 }
+
+TEST_CASE("a stream that no worker ever had is dropped at once when its client is gone") {
+  Pipeline p;
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a);
+  p.row(a, flag::last | flag::end);
+  p.lanes.abandon(a);
+  p.lanes.abandon(b);  // without a row
+  p.lanes.abandon(b);
+  const auto events = p.events();
+  REQUIRE(events.dropped.size() == 2);
+  CHECK(!events.dropped[0].code);
+  CHECK(numbers(events.finished) == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("a stream with a slot is answered although its client is gone") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now);
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a, flag::last | flag::end);
+  p.lanes.abandon(a);
+  CHECK(p.events().dropped.empty());
+  CHECK(p.next(first) == "1.0");
+  p.lanes.abandon(b);
+  p.lanes.lost(first, LossCause::worker, p.now);  // it had a row of the first stream only
+  CHECK(numbers(p.events().finished) == std::vector<std::uint64_t>{2});
+  const LaneId second = p.lanes.attach(2, p.now);
+  CHECK(p.next(second) == "1.0R");
+}
