@@ -17,11 +17,11 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The close codes that a peer may send: those of RFC 6455, 7.4, and 1012 and 1013, which were
-// registered later. 1014 (bad gateway) is registered too, but Beast rejects it, and so do we.
+// The close codes that a peer may send: those of RFC 6455, 7.4, and 1012 to 1014, which were
+// registered later.
 bool is_close_code(unsigned code) {
   if (code >= 3000) return code <= 4999;
-  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1013);
+  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014);
 }
 
 MessageReader::Event close_of(Bytes payload) {

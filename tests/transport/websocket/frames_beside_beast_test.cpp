@@ -265,6 +265,14 @@ TEST_CASE("the comparison with Beast allows another close for a text that is not
   CHECK_FALSE(agrees({{"text a", "text \xe2\x82"}, "closed1000", {close}}));
 }
 
+TEST_CASE("the comparison with Beast allows a close with 1014") {
+  const test::SeenFrames ours{{"text a"}, "closed1014", {test::close_with(1014)}};
+  const auto agrees = [&](const test::SeenFrames& beasts) { return test::agree(ours, beasts); };
+  CHECK(agrees({{"text a"}, "protocol", {test::close_with(1002)}}));
+  CHECK_FALSE(agrees({{"text b"}, "protocol", {test::close_with(1002)}}));
+  CHECK_FALSE(agrees({{"text a"}, "protocol", {test::close_with(1001)}}));
+}
+
 TEST_CASE("random bytes in random pieces are read as Beast reads them") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
