@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 namespace millrace {
 
@@ -22,8 +23,11 @@ struct ConnectionLimits {
   std::size_t unsent_replies = 1024 * 1024;
 
   std::chrono::milliseconds handshake{10'000};  // from the accept to the answered upgrade
-  std::chrono::milliseconds ping{10'000};       // silence before a ping
-  std::chrono::milliseconds idle{30'000};       // silence before the end
+  std::chrono::milliseconds ping{10'000};       // silence of the client before a ping
+  // Time without a sent message before a ping, whatever the client sends: proxies end a connection
+  // over which one direction has had no byte for 60 s.
+  std::chrono::milliseconds quiet{25'000};
+  std::chrono::milliseconds idle{30'000};  // silence before the end
   // Time without a message before the end of a WebSocket client that may send. Pongs do not count.
   std::chrono::milliseconds message_idle{30'000};
   std::chrono::milliseconds assembly{5'000};      // from the first to the last byte of a message
@@ -32,6 +36,11 @@ struct ConnectionLimits {
   std::chrono::minutes age{240};                  // longest life of a connection, ± 10 %
 };
 
+// The limit in a message to a client: "30 s".
+inline std::string seconds_of(std::chrono::milliseconds limit) {
+  return std::to_string(limit.count() / 1000) + " s";
+}
+
 // The kernel's limits for one connection. Linux doubles the sizes that it is given, for its own
 // structures.
 struct SocketLimits {
@@ -39,6 +48,9 @@ struct SocketLimits {
   std::size_t send_buffer = 128 * 1024;  // bytes
   // The kernel ends the connection if the peer's host acknowledges nothing for this long.
   std::chrono::milliseconds unacknowledged{30'000};
+  // After this time without a byte in either direction, the kernel asks whether the peer's host
+  // still exists.
+  std::chrono::seconds keep_alive{30};
 
   constexpr std::size_t kernel_bytes() const { return 2 * (receive_buffer + send_buffer); }
 };

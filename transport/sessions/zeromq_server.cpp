@@ -42,14 +42,6 @@ std::string_view text_of(WireError error) {
   }
 }
 
-std::string_view text_of(Refusal why) {
-  switch (why) {
-    case Refusal::overload: return "the service is short of memory";
-    case Refusal::limit_global: return "the service has reached its limit of connections";
-    default: return "no valid first message was received in time";
-  }
-}
-
 }  // namespace
 
 // A peer and its wire.
@@ -114,6 +106,7 @@ void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {
   const Time arrived = Clock::now();
   stats_.received.add(message.bytes().size());
   Peer& from = peer(id);
+  if (message.bytes().empty()) return;  // a keepalive; also the probe of ZMQ_PROBE_ROUTER
   const auto decoded = decoder_.to_service(message.bytes());
   stats_.parse.observe(Clock::now() - arrived);
   guard(from, [&] {
@@ -134,8 +127,8 @@ void ZeromqServer::malformed(ZeromqPeer id) {
 
 void ZeromqServer::writable(ZeromqPeer id) { wake(id); }
 
-void ZeromqServer::connection_refused(const Tcp::endpoint& peer, Refusal why) {
-  scope_.note_refused(text_of(peer), text_of(why));
+void ZeromqServer::connection_refused(const Tcp::endpoint& peer, Refusal, std::string_view why) {
+  scope_.note_refused(text_of(peer), why);
 }
 
 void ZeromqServer::lost(ZeromqPeer id) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -48,7 +49,7 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   void received(ZeromqPeer id, ZeromqMessage message) override;
   void malformed(ZeromqPeer id) override;
   void writable(ZeromqPeer id) override;
-  void connection_refused(const Tcp::endpoint& peer, Refusal why) override;
+  void connection_refused(const Tcp::endpoint& peer, Refusal, std::string_view why) override;
   void lost(ZeromqPeer id) override;
 
   void check(Time now) override;

@@ -21,6 +21,8 @@ namespace millrace {
 // A connection of a router: its socket, its input and output, and its time limits. Confined to one
 // thread.
 struct ZeromqConnection {
+  static constexpr std::string_view closed_early = "it was closed before its first message";
+
   ZeromqConnection(Socket accepted_socket, Share its_share, std::size_t max_first, Time now)
       : budget_share(std::move(its_share)),
         socket(std::move(accepted_socket)),
@@ -38,9 +40,12 @@ struct ZeromqConnection {
   ZmtpOutput output;
 
   const Time accepted;
-  Time pinged;                        // when the last PING was due
-  std::optional<Time> unanswered;     // since when a PING waits for any byte of the peer
+  Time pinged;                     // when the last PING was due, whether the peer knows it or not
+  std::optional<Time> unanswered;  // since when a PING waits for any byte of the peer
   std::optional<Time> message_begun;  // when the message that is being read began
+  bool heard = false;                 // at least one byte was received
+  // Why it ends, if it sends no first message. A literal.
+  std::string_view why = closed_early;
 
   // The stages of a connection are: neither of these two, ready, reported.
   bool ready = false;     // the handshake is complete
@@ -56,11 +61,13 @@ struct ZeromqConnection {
   bool waiting = false;    // until the socket is writable
   bool blocked = false;    // send() returned `full`: writable() follows
 
+  // Another program checked that the port is open: its connection has ended without a byte.
+  bool is_check() const { return !heard && why == closed_early; }
   // Adds a PING if it is due, but not after unread output: such a PING would not test the peer.
   void ping_when_due(const ZeromqTimes& times, std::string_view ping, Time now) {
     if (!ready || now < pinged + times.heartbeat) return;
     pinged = now;
-    if (!output.empty()) return;
+    if (!reader.knows_ping() || !output.empty()) return;
     output.add_command(ping);
     if (!unanswered) unanswered = now;
   }
@@ -77,7 +84,8 @@ struct ZeromqConnection {
       message_begun = now;
   }
 
-  // The earliest of the time limits that apply now, including the next PING.
+  // The earliest of the time limits that apply now, including the next PING. A peer that does not
+  // know PING has this turn too: its other limits are checked then.
   Time next_due(const ZeromqTimes& times) const {
     Time due = Time::max();
     const auto limit = [&](Time at) { due = at < due ? at : due; };
@@ -88,11 +96,14 @@ struct ZeromqConnection {
     if (message_begun) limit(*message_begun + times.message);
     return due;
   }
-  bool is_late(const ZeromqTimes& times, Time now) const {
-    return (!ready && now >= accepted + times.handshake) ||
-           (!reported && now >= accepted + times.greeting) ||
-           (unanswered && now >= *unanswered + times.unanswered) ||
-           (message_begun && now >= *message_begun + times.message);
+  // Which limit is exceeded; nullopt if none is.
+  std::optional<std::string_view> late(const ZeromqTimes& times, Time now) const {
+    if (!ready && now >= accepted + times.handshake) return "the handshake took too long";
+    if (!reported && now >= accepted + times.greeting)
+      return "no valid first message was received in time";
+    if (unanswered && now >= *unanswered + times.unanswered) return "a PING was not answered";
+    if (message_begun && now >= *message_begun + times.message) return "a message took too long";
+    return std::nullopt;
   }
 };
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/zeromq/router.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,13 +17,13 @@
 #include "transport/zeromq/bind.h"
 #include "transport/zeromq/connection.h"
 #include "transport/zeromq/flushes.h"
+#include "transport/zeromq/linger.h"
 
 namespace millrace {
 namespace {
 
 // Bytes read from one connection before the turn of others: some hundred of the shortest messages.
 constexpr std::size_t read_at_once = std::size_t{16} << 10;
-constexpr std::chrono::seconds linger{1};
 
 }  // namespace
 
@@ -43,14 +41,7 @@ class ZeromqRouter::Bound {
         stats_(stats),
         acceptor_(listen_on_zeromq(executor, binding.endpoint)),
         buffer_(read_at_once) {}
-  ~Bound() {
-    try {
-      write_remaining();
-    } catch (const std::bad_alloc&) {  // write once, without waiting
-      for (auto& [id, connection] : connections_)
-        (void)connection.output.write(connection.socket.native_handle());
-    }
-  }
+  ~Bound() { write_remaining(connections_); }
 
   void start(ZeromqSink& sink) {
     sink_ = &sink;
@@ -115,10 +106,12 @@ class ZeromqRouter::Bound {
 
   void add_connection(Socket socket) {
     if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
-      return refuse(socket, Refusal::overload);
+      return refuse(socket, Refusal::overload, "the service is short of memory");
     Share share;
     if (!max_connections_ || connections_.size() < *max_connections_) share = Share(budget_, 1);
-    if (!share) return refuse(socket, Refusal::limit_global);
+    if (!share)
+      return refuse(socket, Refusal::limit_global,
+                    "the service has reached its limit of connections");
     const ZeromqPeer id{++last_};
     Connection& connection =
         connections_.try_emplace(id, std::move(socket), std::move(share), max_first_, Clock::now())
@@ -134,10 +127,10 @@ class ZeromqRouter::Bound {
     });
   }
 
-  void refuse(const Socket& socket, Refusal why) {
-    stats_.refused[why].add();
+  void refuse(const Socket& socket, Refusal reason, std::string_view why) {
+    stats_.refused[reason].add();
     stats_.disconnected.add();
-    sink_->connection_refused(peer_of(socket), why);
+    sink_->connection_refused(peer_of(socket), reason, why);
   }
 
   // Runs a handler of a connection. Removes the connection if `work` returns false or throws.
@@ -183,9 +176,10 @@ class ZeromqRouter::Bound {
   // After a stall of this process, reads what has arrived meanwhile before a time limit applies.
   bool is_in_time(ZeromqPeer id, Connection& connection) {
     for (std::size_t left = max_message_ / read_at_once + 2; left > 0; --left) {
-      if (!connection.is_late(times_, Clock::now())) return true;
+      if (!connection.late(times_, Clock::now())) return true;
       if (!receive(id, connection)) return false;
     }
+    connection.why = connection.late(times_, Clock::now()).value_or(connection.why);
     return false;
   }
 
@@ -196,6 +190,7 @@ class ZeromqRouter::Bound {
         ::recv(connection.socket.native_handle(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0) return false;
+    connection.heard = true;
     connection.unanswered.reset();
     Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
     while (!bytes.empty()) {
@@ -212,27 +207,27 @@ class ZeromqRouter::Bound {
   bool handle(Found found, ZeromqPeer id, Connection& connection) {
     switch (found) {
       case Found::nothing: return true;
-      case Found::greeting: connection.output.add_command(zmtp_ready()); break;
-      case Found::ready: return begin(id, connection);
+      case Found::greeting: return true;
+      case Found::ready: begin(id, connection); break;
       case Found::message: deliver(id, connection); return true;
       case Found::ping: connection.answer_ping(); break;
       case Found::parts: deliver_malformed(id, connection); return true;
-      case Found::endless: stats_.malformed.add(); return false;
-      case Found::wrong: return false;
+      case Found::endless:
+        stats_.malformed.add();
+        connection.why = "a message has too many parts";
+        return false;
+      case Found::wrong: return connection.why = connection.reader.fault(), false;
     }
     flush_soon(id, connection);
     return true;
   }
 
-  // False if another open connection has the same routing id.
-  bool begin(ZeromqPeer id, Connection& connection) {
-    const std::string& name = connection.reader.name();
-    if (!name.empty() && !names_.insert(name).second) return false;
+  void begin(ZeromqPeer id, Connection& connection) {
+    connection.output.add_command(zmtp_ready());
     connection.ready = true;
     connection.pinged = Clock::now();
     stats_.opened.add();
     wait_due(id, connection);
-    return true;
   }
 
   void deliver(ZeromqPeer id, Connection& connection) {
@@ -285,30 +280,17 @@ class ZeromqRouter::Bound {
     if (found == connections_.end()) return;
     const Connection& connection = found->second;
     const auto [reported, peer] = std::pair(connection.reported, connection.peer);
-    if (connection.ready) names_.erase(connection.reader.name());
+    const std::string_view why = connection.why;
+    const bool is_check = connection.is_check();
     connections_.erase(found);
     stats_.disconnected.add();
     count();
     if (reported) return sink_->lost(id);
+    if (is_check) return;
     stats_.refused[Refusal::handshake].add();
-    sink_->connection_refused(peer, Refusal::handshake);
+    sink_->connection_refused(peer, Refusal::handshake, why);
   }
   void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
-
-  // Blocks for up to `linger`.
-  void write_remaining() {
-    const Time until = Clock::now() + linger;
-    for (;;) {
-      std::vector<pollfd> waiting;
-      for (auto& [id, connection] : connections_)
-        if (connection.output.write(connection.socket.native_handle()) == ZmtpOutput::Written::some)
-          waiting.push_back({connection.socket.native_handle(), POLLOUT, 0});
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-      if (waiting.empty() || left <= 0) return;
-      (void)::poll(waiting.data(), waiting.size(), static_cast<int>(left));
-    }
-  }
 
   const Executor executor_;
   const std::size_t max_message_, max_first_;
@@ -321,8 +303,7 @@ class ZeromqRouter::Bound {
   ZeromqSink* sink_ = nullptr;
   Acceptor acceptor_;
   std::vector<std::byte> buffer_;  // bytes just received from one connection
-  std::unordered_map<ZeromqPeer, Connection> connections_;
-  std::unordered_set<std::string> names_;  // routing ids of connections that are `ready`
+  ZeromqConnections connections_;
   ZeromqFlushes flushes_{executor_, [this](ZeromqPeer id) { flush_now(id); }};
   std::uint64_t last_ = 0;
   EndlessTask accepting_{executor_, [this] { return accept_all(); }};

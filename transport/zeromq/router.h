@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/budget.h"
 #include "base/bytes.h"
@@ -56,8 +57,9 @@ class ZeromqSink {
   virtual void malformed(ZeromqPeer peer) = 0;
   // After send() returned `full`: it may accept a message again.
   virtual void writable(ZeromqPeer peer) = 0;
-  // A connection from this address was refused, or ended before its first message.
-  virtual void connection_refused(const Tcp::endpoint&, Refusal) {}
+  // A connection from this address was refused, or ended before its first message. One that its
+  // peer ends without a byte, as health checks do, is not reported.
+  virtual void connection_refused(const Tcp::endpoint&, Refusal, std::string_view /*why*/) {}
   // The connection of a peer that was passed to received() or malformed() has ended. Its complete
   // messages were received before, unless it was cut.
   virtual void lost(ZeromqPeer peer) = 0;
@@ -70,11 +72,14 @@ class ZeromqSink {
 // accepts no more while these are 64 KiB. Before the handshake is complete, a peer may have sent 4
 // KiB (zmtp_reader.h). If a peer sends faster than it is read, TCP stops that peer only.
 //
+// Peers that announce ZMTP 3.0 get no PING, which ZMTP 3.1 has added, and need not send anything.
+// READY is sent when that of the peer was accepted: a libzmq peer that is refused before it keeps
+// its queued messages, and sends them over its next connection.
+//
 // Ends and counts these connections:
 // - those beyond `max_connections` or the budget, and those that arrive while memory is short;
 // - peers that do not use ZMTP 3 with NULL;
-// - peers whose routing id is that of an open connection, is longer than 255 bytes, or begins with
-//   0;
+// - peers whose routing id is longer than 255 bytes or begins with 0 (several may have the same);
 // - peers that exceed a limit of the binding or a time limit.
 //
 // Constructed on any thread. From start() on, confined to the executor's thread; destroyed after

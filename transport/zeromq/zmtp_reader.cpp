@@ -14,7 +14,7 @@ using namespace std::literals;
 using namespace zmtp;
 
 constexpr std::size_t greeting_size = 64;
-constexpr std::size_t mechanism_at = 12, mechanism_size = 20;
+constexpr std::size_t version_at = 10, mechanism_at = 12, mechanism_size = 20;
 constexpr std::string_view mechanism = "NULL";
 
 // The longest context of a PING (RFC 37), in bytes.
@@ -34,13 +34,6 @@ std::uint64_t big_endian(Bytes bytes) {
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// False if `bytes` cannot begin a greeting: a signature and a version of at least 3.
-bool may_be_greeting(Bytes bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
-  return (bytes.empty() || byte(0) == 0xff) && (bytes.size() < 10 || (byte(9) & 1) == 1) &&
-         (bytes.size() < 11 || byte(10) >= 3);
 }
 
 bool can_talk_to_router(std::string_view type) {
@@ -140,7 +133,7 @@ void ZmtpReader::append_partial(Bytes bytes, std::size_t element) {
 
 // The size of the next element, as far as `known` determines it: its head, or all of it. Nullopt if
 // `known` cannot begin an element.
-std::optional<std::size_t> ZmtpReader::size_of_next(Bytes known) const {
+std::optional<std::size_t> ZmtpReader::size_of_next(Bytes known) {
   if (state_ == State::greeting) {
     if (!may_be_greeting(known)) return std::nullopt;
     return greeting_size;
@@ -154,11 +147,31 @@ std::optional<std::size_t> ZmtpReader::size_of_next(Bytes known) const {
   return frame->head + (is_dropped(*frame) ? 0 : static_cast<std::size_t>(frame->size));
 }
 
-bool ZmtpReader::is_allowed(const Frame& frame) const {
+// False if `bytes` cannot begin a greeting: a signature and a version of at least 3.
+bool ZmtpReader::may_be_greeting(Bytes bytes) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+  fault_ = "the bytes are no greeting of ZMTP 3";
+  if (!bytes.empty() && byte(0) != 0xff) return false;
+  if (bytes.size() >= version_at && (byte(version_at - 1) & 1) != 1) return false;
+  fault_ = "the version of ZMTP is older than 3";
+  return bytes.size() <= version_at || byte(version_at) >= 3;
+}
+
+bool ZmtpReader::is_allowed(const Frame& frame) {
+  fault_ = "a frame is invalid";
   if ((frame.flags & ~(more | is_long | is_command)) != 0) return false;
-  if (state_ == State::traffic && frame.is_part()) return frame.size <= max_message_;
-  return !frame.is_part() && !frame.has_more() &&
-         frame.size <= max_handshake - greeting_size - frame.head;
+  if (state_ == State::traffic && frame.is_part()) {
+    fault_ = "a message is too long";
+    return frame.size <= max_message_;
+  }
+  if (frame.is_part() || frame.has_more()) return false;
+  fault_ = "a command is too long";
+  return frame.size <= max_handshake - greeting_size - frame.head;
+}
+
+ZmtpReader::Found ZmtpReader::wrong(std::string_view fault) {
+  fault_ = fault;
+  return Found::wrong;
 }
 
 // True for a part of a message of several parts. Only the head of such a frame is an element.
@@ -173,7 +186,9 @@ ZmtpReader::Found ZmtpReader::read_element(Bytes element) {
 ZmtpReader::Found ZmtpReader::read_greeting(Bytes greeting) {
   const std::string_view its = text_of(greeting).substr(mechanism_at, mechanism_size);
   if (!its.starts_with(mechanism) || its.find_first_not_of('\0', mechanism.size()) != its.npos)
-    return Found::wrong;
+    return wrong("the security mechanism is not NULL");
+  const auto version = [&](std::size_t at) { return static_cast<std::uint8_t>(greeting[at]); };
+  knows_ping_ = version(version_at) > 3 || version(version_at + 1) >= 1;
   state_ = State::handshake;
   return Found::greeting;
 }
@@ -189,10 +204,10 @@ ZmtpReader::Found ZmtpReader::read_frame(Bytes element) {
 }
 
 ZmtpReader::Found ZmtpReader::read_ready(std::string_view body) {
-  if (read_string(body, 1) != "READY") return Found::wrong;
+  if (read_string(body, 1) != "READY") return wrong("the first command is not READY");
   while (!body.empty())
     if (!read_property(body)) return Found::wrong;
-  if (!is_dealer_) return Found::wrong;
+  if (!is_dealer_) return wrong("the type of the peer's socket is not DEALER, REQ or ROUTER");
   state_ = State::traffic;
   return Found::ready;
 }
@@ -200,6 +215,7 @@ ZmtpReader::Found ZmtpReader::read_ready(std::string_view body) {
 // False if the property is malformed or its value is invalid. A routing id that begins with 0 is
 // reserved.
 bool ZmtpReader::read_property(std::string_view& properties) {
+  fault_ = "the READY command is malformed";
   const auto name = read_string(properties, 1);
   if (!name) return false;
   const auto value = read_string(properties, 4);
@@ -207,6 +223,7 @@ bool ZmtpReader::read_property(std::string_view& properties) {
   if (equal_ignoring_case(*name, "Socket-Type")) {
     is_dealer_ = can_talk_to_router(*value);
   } else if (equal_ignoring_case(*name, "Identity")) {
+    fault_ = "the routing id is longer than 255 bytes or begins with 0";
     if (value->size() > max_name || value->starts_with('\0')) return false;
     name_ = *value;
   }
@@ -216,9 +233,11 @@ bool ZmtpReader::read_property(std::string_view& properties) {
 // Unknown commands are ignored.
 ZmtpReader::Found ZmtpReader::read_command(std::string_view body) {
   const auto name = read_string(body, 1);
-  if (!name || name == "ERROR") return Found::wrong;
+  if (!name) return wrong("a command is malformed");
+  if (name == "ERROR") return wrong("the peer has sent the command ERROR");
   if (name != "PING") return Found::nothing;
-  if (body.size() < ttl_size || body.size() > ttl_size + max_context) return Found::wrong;
+  if (body.size() < ttl_size || body.size() > ttl_size + max_context)
+    return wrong("a PING is malformed");
   context_ = body.substr(ttl_size);
   return Found::ping;
 }

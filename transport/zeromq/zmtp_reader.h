@@ -57,6 +57,10 @@ class ZmtpReader {
   Found next(Bytes& bytes);
 
   const std::string& name() const { return name_; }  // the peer's routing id; may be empty
+  // The peer knows PING, which ZMTP 3.0 does not have. Requires: `greeting` was returned.
+  bool knows_ping() const { return knows_ping_; }
+  // The fault, for the log. Requires: `wrong` was returned.
+  std::string_view fault() const { return fault_; }
   ZeromqMessage take_message() { return std::move(message_); }
   std::string_view context() const { return context_; }  // valid until the next call of next()
 
@@ -70,12 +74,14 @@ class ZmtpReader {
   struct Frame;
 
   void append_partial(Bytes bytes, std::size_t element);
-  std::optional<std::size_t> size_of_next(Bytes known) const;
-  bool is_allowed(const Frame& frame) const;
+  std::optional<std::size_t> size_of_next(Bytes known);
+  bool may_be_greeting(Bytes bytes);
+  bool is_allowed(const Frame& frame);
   Found read_element(Bytes element);
   Found read_greeting(Bytes greeting);
   Found read_frame(Bytes element);
   Found read_ready(std::string_view body);
+  Found wrong(std::string_view fault);
   Found read_command(std::string_view body);
   bool read_property(std::string_view& properties);
   Found begin_part(const Frame& frame);
@@ -86,6 +92,8 @@ class ZmtpReader {
   State state_ = State::greeting;
   std::vector<std::byte> partial_;  // the beginning of an element
   bool is_dealer_ = false;          // or another socket type that is compatible with ROUTER
+  bool knows_ping_ = false;
+  std::string_view fault_;  // a literal
   std::string name_, context_;
   ZeromqMessage message_;
 

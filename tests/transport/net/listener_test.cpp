@@ -55,6 +55,8 @@ TEST_CASE("kernel buffers of a client are limited, and a host that vanishes is d
         static_cast<int>(limits.kernel_bytes()));
   CHECK(option(SOL_SOCKET, SO_RCVBUF) == 128 * 1024);
   CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 30'000);
+  CHECK(option(SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPIDLE) == 30);
 }
 
 TEST_CASE("an address is free again at once") {

@@ -107,6 +107,17 @@ TEST_CASE_METHOD(Served, "an invalid message, or one of two parts, is answered a
   CHECK(server->stats().rejected[MessageFault::schema].value() == 1);
 }
 
+TEST_CASE_METHOD(Served, "an empty message, such as that of ZMQ_PROBE_ROUTER, has no effect") {
+  Dealer dealer(server->port());
+  for (int i = 0; i < 5; ++i) dealer.send("");
+  opens(dealer);
+  dealer.send("");
+  says(dealer, cp::Flush{.stream = 1, .mark = 4});
+  run_until([&] { return !admission.streams[0].calls.empty(); });
+  CHECK(admission.streams[0].calls == Lines{"flush 4"});
+  CHECK(server->stats().rejected[MessageFault::verify].value() == 0);
+}
+
 TEST_CASE_METHOD(Served, "a peer that has disconnected loses its streams, and no other peer does") {
   Dealer first(server->port()), second(server->port());
   opens(first);
@@ -203,7 +214,7 @@ TEST_CASE_METHOD(Served,
   wrong.send(std::string(64, 'x'));
   run_until([&] { return wrong.is_over(); });
   CHECK(refusals == Lines{late.address() + " the service has reached its limit of connections",
-                          wrong.address() + " no valid first message was received in time"});
+                          wrong.address() + " the bytes are no greeting of ZMTP 3"});
   CHECK(websocket.refused[Refusal::limit_global].value() == 0);
 }
 

@@ -83,51 +83,6 @@ TEST_CASE("a connection without a first message is cut in time") {
   CHECK(router.events.empty());
 }
 
-TEST_CASE("peers of old versions and of other mechanisms are refused") {
-  Router router;
-  RawPeer first(router.port()), second(router.port());
-  first.send("\1\0"s + "\1\0"s);                          // ZMTP 1.0: a name, a part
-  second.send("\xff\0\0\0\0\0\0\0\1\x7f\1\5\0\0\0\1x"s);  // ZMTP 2.0: a DEALER, its name, a part
-  zmq::context_t context;
-  zmq::socket_t secret(context, zmq::socket_type::dealer);
-  secret.set(zmq::sockopt::linger, 0);
-  secret.set(zmq::sockopt::plain_username, "user");
-  secret.set(zmq::sockopt::plain_password, "word");
-  secret.connect("tcp://127.0.0.1:" + std::to_string(router.port()));
-  secret.send(zmq::buffer("hello"s), zmq::send_flags::none);
-  router.run_until([&] { return first.is_over() && second.is_over(); });
-  router.run_until([&] { return router.refused(Refusal::handshake) >= 3; });
-  CHECK(router.events.empty());
-}
-
-TEST_CASE("the second of two connections with the same routing id is refused") {
-  Router router;
-  Dealer first(router.port(), "a");
-  first.send("hello");
-  router.run_until_event("1 hello");
-  RawPeer second(router.port());
-  second.shake_hands("a").part("it is me");
-  router.run_until([&] { return second.is_over(); });
-  CHECK(router.refused(Refusal::handshake) == 1);
-  first.send("still me");
-  router.run_until_event("1 still me");
-  CHECK(router.events == Lines{"1 hello", "1 still me"});
-}
-
-TEST_CASE("a routing id that is too long or reserved is refused in the handshake") {
-  Router router;
-  for (const std::string& name : {std::string(256, 'x'), std::string(3900, 'x'),
-                                  std::string(70'000, 'x'), "\0"s, "\0\0\0\0\1"s}) {
-    RawPeer peer(router.port());
-    peer.shake_hands(name);
-    router.run_until([&] { return peer.is_over(); });
-    CHECK_FALSE(peer.is_ready());
-  }
-  CHECK(router.refused(Refusal::handshake) == 5);
-  CHECK(router.stats.opened.value() == 0);
-  CHECK(router.events.empty());
-}
-
 TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its bytes come") {
   Router router;
   RawPeer largest(router.port()), larger(router.port());

@@ -33,8 +33,9 @@ class Router final : public ZeromqSink {
 
   // The events of the router, a line each: "1 hello", "1 malformed", "1 lost".
   std::vector<std::string> events;
-  std::string waiting;  // sent to a peer that becomes writable
-  int failing = 0;      // the number of messages whose reception still fails
+  std::string waiting;                // sent to a peer that becomes writable
+  std::vector<std::string> refusals;  // the reasons
+  int failing = 0;                    // the number of messages whose reception still fails
   ZeromqStats stats;
   Budget room;
   std::optional<ZeromqRouter> router;
@@ -99,6 +100,9 @@ class Router final : public ZeromqSink {
       waiting.clear();
   }
 
+  void connection_refused(const Tcp::endpoint&, Refusal, std::string_view why) override {
+    refusals.emplace_back(why);
+  }
   void note(ZeromqPeer peer, const std::string& what) {
     events.push_back(std::to_string(number_of(peer)) + " " + what);
   }

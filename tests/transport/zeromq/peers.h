@@ -128,10 +128,15 @@ class RawPeer {
     (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     return *this;
   }
-  // ZMTP 3.0, mechanism NULL.
+  // ZMTP 3, mechanism NULL.
   RawPeer& greet() {
     using namespace std::string_literals;
-    return send("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0'));
+    return send("\xff\0\0\0\0\0\0\0\0\x7f\x03"s + minor_ + "NULL" + std::string(48, '\0'));
+  }
+  // It announces ZMTP 3.0, as libzmq 4.1 and the libraries without libzmq do.
+  RawPeer& is_old() {
+    minor_ = '\0';
+    return *this;
   }
   RawPeer& command(const std::string& body) {
     return send("\6" + big_endian(body.size(), 8) + body);
@@ -181,6 +186,7 @@ class RawPeer {
   }
 
   FileDescriptor socket_;
+  char minor_ = '\1';
   std::string received_;
 };
 

@@ -90,6 +90,21 @@ TEST_CASE("only ZMTP 3 with the mechanism NULL is accepted") {
   }
 }
 
+TEST_CASE("PING is known from ZMTP 3.1 on") {
+  const auto knows_ping = [](char major, char minor) {
+    std::string bytes = greeting;
+    bytes[10] = major, bytes[11] = minor;
+    ZmtpReader reader(1000);
+    Bytes rest = std::as_bytes(std::span(bytes));
+    CHECK(reader.next(rest) == Found::greeting);
+    return reader.knows_ping();
+  };
+  CHECK_FALSE(knows_ping(3, 0));
+  CHECK(knows_ping(3, 1));
+  CHECK(knows_ping(3, 2));
+  CHECK(knows_ping(4, 0));
+}
+
 TEST_CASE("a handshake that is not one READY of a DEALER, REQ or ROUTER is wrong") {
   for (const std::string& wrong :
        {"\0\5hello"s, ready("PUB"), ready(""), command("\5READY"), command("\5ERROR\0"s),
