@@ -17,7 +17,6 @@ namespace {
 constexpr std::chrono::seconds fault_window{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
 constexpr std::string_view not_read = "messages of the service are not read";
-constexpr std::string_view silent = "no stream was opened for too long";
 
 }  // namespace
 
@@ -176,6 +175,7 @@ void ClientPeer::note_progress(Time now) {
 }
 
 void ClientPeer::end_silent(Time now) {
+  const std::string silent = "no stream was opened for " + seconds_of(context_.limits.idle);
   outbox_.enqueue(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::idle), .message = silent});
   end(Closing::idle, ErrorCode::idle, silent, now);

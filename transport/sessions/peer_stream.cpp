@@ -135,7 +135,10 @@ void PeerStream::check(Time now) {
   if (granted_ <= 0 || stream_->credit() == 0) last_received_ = now;
   if (stream_->credit() == 0) return stream_->tick(now);
   if (now - last_received_ > context_.limits.idle)
-    fail(ErrorCode::idle, "nothing was received for too long", now);
+    fail(ErrorCode::idle,
+         "nothing was received for " + seconds_of(context_.limits.idle) +
+             "; send an empty Frames message (heartbeats do not count)",
+         now);
 }
 
 void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <string>
 
 #include "transport/websocket/frame_head.h"
 
@@ -89,6 +90,7 @@ class Session final : SessionScope::Watched {
   bool sent_all_ = false;             // everything was sent, including the close
   Time last_message_ = Clock::now();  // when the last message arrived
   Time resumed_ = last_message_;      // when reading began or last resumed
+  Time last_sent_ = last_message_;    // when the last message was written
   Time pinged_ = last_message_;
   std::optional<Time> closing_;     // when the wait for the end of the connection began
   std::size_t unacknowledged_ = 0;  // bytes at the last check
@@ -233,6 +235,7 @@ void Session::add_some() {
 // The last added message counts as unsent until now, because a long one is not copied.
 void Session::sent_some() {
   queue_.sent();
+  last_sent_ = Clock::now();
   if (!over_ && !connection_.peer_closed_since()) conversation_.written(Clock::now());
 }
 
@@ -251,7 +254,8 @@ void Session::check(Time now) {
     retired_ = true;
     conversation_.drain(now);
   }
-  if (now - std::max(connection_.last_received(), pinged_) > limits_.ping) {
+  if (now - std::max(connection_.last_received(), pinged_) > limits_.ping ||
+      now - std::max(last_sent_, pinged_) > limits_.quiet) {
     pinged_ = now;
     queue_.ping();
   }
@@ -271,12 +275,17 @@ void Session::check_client(Time now) {
   if (paused_) return conversation_.tick(now);
   const auto assembling = connection_.assembling_since();
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
-    return fail_conversation(ErrorCode::idle, "a message was not finished in time", now);
+    return fail_conversation(
+        ErrorCode::idle, "a message was not finished within " + seconds_of(limits_.assembly), now);
   // After its end, a client sends only pongs.
   const bool done = conversation_.has_ended() || retired_;
   const Time last_received = done ? connection_.last_received() : last_message_;
-  if (now - std::max(last_received, resumed_) > (done ? limits_.idle : limits_.message_idle))
-    fail_conversation(ErrorCode::idle, "nothing was received for too long", now);
+  const auto limit = done ? limits_.idle : limits_.message_idle;
+  if (now - std::max(last_received, resumed_) <= limit) return;
+  const std::string silence = "nothing was received for " + seconds_of(limit);
+  fail_conversation(
+      ErrorCode::idle,
+      silence + (done ? ", not even a pong" : "; send keepalive (pings do not count)"), now);
 }
 
 // True if the client has acknowledged no byte for too long. A byte accepted by a full socket counts

@@ -27,6 +27,27 @@ TEST_CASE_METHOD(SessionFixture, "a silent client is pinged every ten seconds, n
   CHECK(client.seen == Calls{"<ping>", "<ping>"});
 }
 
+TEST_CASE("a client that always sends is pinged when the service has sent nothing for 25 s") {
+  SessionFixture fixture({.idle = 24h, .message_idle = 24h});
+  const auto pings_until = [&](std::chrono::seconds time) {
+    fixture.client.last_received_at = Clock::now() + time;
+    fixture.after(time);
+    return fixture.client.seen.size();
+  };
+  for (const auto time : {5s, 10s, 15s, 20s, 24s}) CHECK(pings_until(time) == 0);
+  CHECK(pings_until(26s) == 1);
+  CHECK(pings_until(50s) == 1);
+  CHECK(pings_until(52s) == 2);
+  CHECK(fixture.client.seen.back() == "<ping>");
+}
+
+TEST_CASE_METHOD(SessionFixture, "an idle client is told the limit, and what keeps a stream open") {
+  after(31s);
+  CHECK_THAT(client.seen.back(),
+             Catch::Contains("nothing was received for 30 s; send keepalive (pings "
+                             "do not count)"));
+}
+
 TEST_CASE_METHOD(SessionFixture, "a keepalive keeps a stream open, and pongs alone do not") {
   const Time start = Clock::now();
   client.last_received_at = start + 25s;  // a pong
