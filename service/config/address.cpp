@@ -3,8 +3,10 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
+#include <variant>
 
 namespace millrace {
 
@@ -20,6 +22,12 @@ std::optional<std::string> canonical(const std::string& host, int family) {
 
 bool is_v6(const std::string& host) { return host.find(':') != host.npos; }
 bool is_any(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+bool is_name(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+  });
+}
 
 }  // namespace
 
@@ -83,6 +91,17 @@ std::optional<TcpAddress> read_tcp_or_off(Section& listen, std::string_view key,
   if (!address)
     listen.wrong(key, "must be \"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
   return address;
+}
+
+std::vector<std::string> read_names(Section& listen) {
+  constexpr std::string_view allowed =
+      R"(must be a list of host names in lower case without a port, like ["millrace.example"])";
+  if (!listen.has("names")) return {};
+  auto value = listen.text_or_texts("names", "", allowed);
+  auto* names = std::get_if<std::vector<std::string>>(&value);
+  if (names && std::ranges::all_of(*names, is_name)) return std::move(*names);
+  listen.wrong("names", std::string(allowed));
+  return {};
 }
 
 }  // namespace millrace

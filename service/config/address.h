@@ -43,4 +43,7 @@ TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress&
 std::optional<TcpAddress> read_tcp_or_off(Section& listen, std::string_view key,
                                           const std::optional<TcpAddress>& fallback);
 
+// `names` of [listen]: host names by which browsers may reach the admin listener.
+std::vector<std::string> read_names(Section& listen);
+
 }  // namespace millrace

@@ -42,6 +42,7 @@ std::uint32_t default_threads() {
 
 // True for an origin as browsers send it: "https://app.example", "http://127.0.0.1:8000".
 bool is_origin(std::string_view text) {
+  if (text == "file://") return true;  // a page that was loaded from a file, as in Electron
   const auto scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
   const auto is_origin_character = [](char c) {
@@ -78,6 +79,7 @@ ListenOptions read_listen(Section listen) {
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
   options.origins = read_origins(listen);
+  options.names = read_names(listen);
   options.plain = listen.flag("plain", false);
   options.explain = listen.flag("explain", false);
   check_listeners(listen, listeners, options.plain);

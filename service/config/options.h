@@ -33,8 +33,9 @@ struct ListenOptions {
   bool plain = false;                             // allows addresses off loopback without TLS
   std::optional<TcpAddress> workers_remote = {};  // for workers on other machines; nullopt: off
   std::vector<std::string> origins = {};          // origins of web pages that may open streams
-  bool try_page = false;                          // serves the try page, which may open streams
-  bool explain = false;                           // streams may be opened with explain=1
+  std::vector<std::string> names = {};  // host names by which browsers may reach the admin listener
+  bool try_page = false;                // serves the try page, which may open streams
+  bool explain = false;                 // streams may be opened with explain=1
 
   bool operator==(const ListenOptions&) const = default;
 };

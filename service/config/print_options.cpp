@@ -37,6 +37,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
       << "receive_buffer = " << in_quotes(readable_bytes(listen.receive_buffer)) << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n'
       << "origins = " << list_of(listen.origins) << '\n'
+      << "names = " << list_of(listen.names) << '\n'
       << "try_page = " << (listen.try_page ? "true" : "false") << '\n'
       << "explain = " << (listen.explain ? "true" : "false") << '\n';
 }

@@ -29,6 +29,7 @@ void read_listen(Section listen, TrainOptions& options) {
   }
   options.workers_remote = read_tcp_or_off(listen, "workers_remote", options.workers_remote);
   options.admin = read_address(listen, "admin", options.admin);
+  options.names = read_names(listen);
   options.plain = listen.flag("plain", false);
   std::vector<Listener> listeners{{"admin", options.admin}};
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "service/config/address.h"
@@ -19,6 +20,7 @@ struct TrainOptions {
   std::string workers;                                            // a Unix socket; empty: off
   std::optional<TcpAddress> workers_remote{{"127.0.0.1", 5556}};  // nullopt: off
   TcpAddress admin{"127.0.0.1", 9465};
+  std::vector<std::string> names = {};            // host names by which browsers may reach `admin`
   bool plain = false;                             // allows addresses off loopback without TLS
   std::size_t slab_bytes = std::size_t{4} << 30;  // batches of all trainers together
   LogOptions log = {};

@@ -67,7 +67,7 @@ void TrainServer::listen() {
   auto admin = make_listener("admin", [&] { return listen_on(endpoint_of(options_.admin), main); });
   admin_.emplace(
       std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
-      large_answers_);
+      large_answers_, options_.names);
 }
 
 WorkerServerSettings TrainServer::server_settings() {

@@ -71,12 +71,7 @@ void check_stream(const StreamRequest& stream) {
 }
 
 void check_upgrade(const HttpQuery& query) {
-  // A listener with its own page accepts every request that another listener accepts.
-  const auto refused = refuse_page(query);
-  if (!refused)
-    require(!refuse_page(query, {.own_page = true}),
-            "a listener with a page accepts all that one without accepts");
-  if (refused) return check_answer(answer_to(*refused));
+  if (const auto refused = refuse_page(query)) return check_answer(answer_to(*refused));
   const auto stream = parse_stream_target(query.target);
   stream ? check_stream(*stream) : check_answer(answer_to(stream.error()));
   const auto upgrade = parse_upgrade(query, subprotocol);

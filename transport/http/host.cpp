@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
+#include <cctype>
 #include <string_view>
 
 namespace millrace {
@@ -45,10 +46,26 @@ bool is_loopback_host(std::string_view host) {
   return is_port(host.substr(name.size())) && (is_localhost(name) || is_loopback_v4(name));
 }
 
+// A name without a port, of which a single label is enough.
+bool is_known_name(std::string_view host, std::span<const std::string> names) {
+  const std::string_view name = host.substr(0, host.find(':'));
+  if (name.empty() || !is_port(host.substr(name.size()))) return false;
+  const auto is_label = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
+  return std::ranges::all_of(name, is_label) ||
+         std::ranges::any_of(
+             names, [&](const std::string& known) { return boost::beast::iequals(name, known); });
+}
+
 }  // namespace
 
 bool is_for_loopback(const HttpQuery& query) {
   return std::ranges::all_of(query.all("Host"), is_loopback_host);
+}
+
+bool is_for_listener(const HttpQuery& query, std::span<const std::string> names) {
+  return std::ranges::all_of(query.all("Host"), [&](std::string_view host) {
+    return is_localhost_or_address(host) || is_known_name(host, names);
+  });
 }
 
 bool is_from(const HttpQuery& query, std::span<const std::string> origins) {

@@ -16,6 +16,11 @@ namespace millrace {
 // page that uses DNS rebinding. Browsers always send `Host`, so a request without it is accepted.
 bool is_for_loopback(const HttpQuery& query);
 
+// The same for a listener that other machines reach: a `Host` is also accepted if it is any
+// address, has no dot (the name of a container or of a machine on the same network), or is in
+// `names`, which are in lower case. A name that a page on the Internet could have has a dot.
+bool is_for_listener(const HttpQuery& query, std::span<const std::string> names);
+
 // False if the request has an `Origin` that is not in `origins`, compared byte by byte. A request
 // without `Origin` is accepted.
 bool is_from(const HttpQuery& query, std::span<const std::string> origins);

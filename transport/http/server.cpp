@@ -30,6 +30,14 @@ Task<> time_limit(Executor executor, Duration limit) {
 
 }  // namespace
 
+HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large,
+                       std::vector<std::string> names)
+    : acceptor_(std::move(acceptor)),
+      answer_(std::move(answer)),
+      large_(large),
+      names_(std::move(names)),
+      loopback_(acceptor_.local_endpoint().address().is_loopback()) {}
+
 HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits)
     : acceptor_(std::move(acceptor)),
       answer_(std::move(answer)),
@@ -74,6 +82,7 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
   if (query.has_error() && query.error() == HttpFault::disconnected) co_return;
   try {
     auto answer = query ? answer_to_query(*query) : answer_to(query.error());
+    if (query && query->method == "HEAD") answer.without_body = true;
     Share share;
     if (!answer.without_body && answer.body.size() > small) {
       share = Share(large_, 1);
@@ -84,17 +93,24 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
   }
 }
 
+bool HttpServer::is_allowed(const HttpQuery& query) const {
+  return loopback_ ? is_for_loopback(query) : is_for_listener(query, names_);
+}
+
 HttpAnswer HttpServer::answer_to_query(const HttpQuery& query) const {
-  if (loopback_ && !is_for_loopback(query))
+  if (!is_allowed(query))
     return {.status = 421,
             .type = "text/plain",
-            .body = "this listener is on loopback: Host must be localhost or a loopback address\n"};
-  if (query.method == "GET") return answer_or_internal_error(query);
+            .body = loopback_
+                        ? "this listener is on loopback: Host must be localhost or a loopback "
+                          "address\n"
+                        : "Host must be an address, localhost, a name without a dot, or one of "
+                          "[listen] names\n"};
+  if (query.method == "GET" || query.method == "HEAD") return answer_or_internal_error(query);
   return {.status = 405,
           .type = "text/plain",
-          .body = "the method must be GET\n",
-          .fields = {{"Allow", "GET"}},
-          .without_body = query.method == "HEAD"};
+          .body = "the method must be GET or HEAD\n",
+          .fields = {{"Allow", "GET, HEAD"}}};
 }
 
 HttpAnswer HttpServer::answer_or_internal_error(const HttpQuery& query) const {

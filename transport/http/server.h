@@ -6,7 +6,8 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "base/budget.h"
 #include "base/result.h"
@@ -17,9 +18,10 @@
 
 namespace millrace {
 
-// Answers GET requests to the admin address: one request per connection, 64 connections at a time
-// (further ones wait in the backlog). On a loopback address, only requests for a loopback host are
-// answered.
+// Answers GET and HEAD requests to the admin address: one request per connection, 64 connections at
+// a time (further ones wait in the backlog). Only requests for an allowed host are answered,
+// because of DNS rebinding: on a loopback address for a loopback host, else as is_for_listener()
+// says.
 //
 // The header must arrive within 200 ms, so that silent connections do not delay others. Sending the
 // answer may take 2 s. 200 ms later, the connection is closed if the client has not closed it. At
@@ -39,10 +41,10 @@ class HttpServer {
   };
   static constexpr std::uint64_t most_large = 4;
 
-  // `large` has the limit most_large.
+  // `large` has the limit most_large. `names` are allowed hosts, in lower case.
+  HttpServer(Acceptor acceptor, Answer answer, Budget& large, std::vector<std::string> names);
+  // For tests, which use other time limits.
   HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits);
-  HttpServer(Acceptor acceptor, Answer answer, Budget& large)
-      : HttpServer(std::move(acceptor), std::move(answer), large, TimeLimits()) {}
 
   // Serves until stop().
   void start();
@@ -57,6 +59,7 @@ class HttpServer {
   Task<> serve(Socket socket);
   Task<Received> receive(Socket& socket);
   Task<> reply(Socket& socket, const Result<HttpQuery, HttpFault>& query);
+  bool is_allowed(const HttpQuery& query) const;
   HttpAnswer answer_to_query(const HttpQuery& query) const;
   HttpAnswer answer_or_internal_error(const HttpQuery& query) const;
 
@@ -64,6 +67,7 @@ class HttpServer {
   Answer answer_;
   Budget& large_;
   const TimeLimits limits_;
+  const std::vector<std::string> names_;
   const bool loopback_;
   RetryTimes retry_times_;
   std::deque<EndlessTask> serving_;

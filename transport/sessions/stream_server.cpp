@@ -62,15 +62,22 @@ Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& s
   return arrival.protocol.accept(query, scope, arrival.peer);
 }
 
-// The answer to a request that opens no stream: a file of the page, or the error.
+// Health checks of other programs and scans of ports do not ask for an upgrade. A GET of the path
+// of streams does not either if a proxy has removed the fields: that is a client.
+bool is_check(const HttpQuery& query, const RequestError& error) {
+  return query.all("Upgrade").empty() && (error.status == 404 || query.method != "GET");
+}
+
+// The answer to a request that opens no stream: a file of the page, the page for health checks, or
+// the error.
 HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
                                  const HttpQuery& query, const RequestError& error) {
-  if (error.status == 404)
+  if (error.status == 404) {
     if (auto file = find_file(arrival.page, query)) return std::move(*file);
-  scope.refuse(arrival.peer, error.reason, error.message);
-  auto answer = answer_to(error);
-  answer.without_body = query.method == "HEAD";
-  return answer;
+    if (query.path() == "/livez") return {.type = "text/plain", .body = "alive\n"};
+  }
+  if (!is_check(query, error)) scope.refuse(arrival.peer, error.reason, error.message);
+  return answer_to(error);
 }
 
 // Nullopt if the client was refused or has disconnected.
@@ -80,7 +87,9 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
   std::string rest;
   const auto query = co_await read_query(socket, rest);
   if (query.has_error()) {
-    scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
+    // A peer that ends its connection at once has only checked that the port is open.
+    const bool is_check = query.error() == HttpFault::disconnected && socket.is_open();
+    if (!is_check) scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
     if (query.error() == HttpFault::disconnected) co_return std::nullopt;
     auto answer = answer_to(query.error());
     co_await answer_and_close(socket, std::move(answer));
@@ -93,6 +102,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
     co_return Admitted{std::move(*conversation), std::move(rest)};
   }
   auto answer = answer_without_stream(scope, arrival, *query, conversation.error());
+  if (query->method == "HEAD") answer.without_body = true;
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
 }
@@ -123,8 +133,7 @@ StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProt
       protocol_(protocol),
       gate_(gate),
       rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
-             .origins = gate.origins,
-             .own_page = !gate.page.empty()},
+             .origins = gate.origins},
       accepting_(scope.executor(), [this] { return accept_all(); }) {}
 
 void StreamServer::stop_accepting() {

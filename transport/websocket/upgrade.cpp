@@ -53,6 +53,7 @@ Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_
   const auto versions = query.all("Sec-WebSocket-Version");
   if (versions.size() != 1 || trimmed(versions[0]) != "13")
     return no_upgrade(426, "only version 13 of WebSocket is supported");
+  if (query.method != "GET") return no_upgrade(405, "the method of an upgrade must be GET");
   const auto keys = query.all("Sec-WebSocket-Key");
   if (query.version != 11 || query.all("Host").size() != 1 || keys.size() != 1 || !is_key(keys[0]))
     return no_upgrade(400, "a malformed WebSocket upgrade");
@@ -69,10 +70,14 @@ std::optional<RequestError> refuse_page(const HttpQuery& query, const PageRules&
   if (rules.loopback && !is_for_loopback(query))
     return no_upgrade(421,
                       "this listener is on loopback: Host must be localhost or a loopback address");
-  if (!is_from(query, rules.origins) && !(rules.own_page && is_from_own_page(query)))
-    return no_upgrade(403,
-                      "pages of this origin may not open streams: it is not in [listen] origins");
-  if (query.method != "GET") return no_upgrade(405, "the method must be GET");
+  if (!is_from(query, rules.origins) && !is_from_own_page(query))
+    return no_upgrade(
+        403,
+        "pages of this origin may not open streams: it is not in [listen] origins. A "
+        "client that is no page must not send Origin: with Python's websocket-client, "
+        "set suppress_origin=True");
+  if (query.method != "GET" && query.method != "HEAD")
+    return no_upgrade(405, "the method must be GET or HEAD");
   return std::nullopt;
 }
 
@@ -88,7 +93,7 @@ HttpAnswer answer_to(const RequestError& error) {
   }
   append_string(answer.body += R"("message":)", error.message);
   answer.body += "}}";
-  if (error.status == 405) answer.fields.emplace_back("Allow", "GET");
+  if (error.status == 405) answer.fields.emplace_back("Allow", "GET, HEAD");
   if (error.status == 426) {
     answer.fields.emplace_back("Upgrade", "websocket");
     answer.fields.emplace_back("Sec-WebSocket-Version", "13");

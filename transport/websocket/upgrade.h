@@ -20,15 +20,15 @@ struct Upgrade {
   std::string_view subprotocol{};  // for the answer; empty if the client listed none
 };
 
-// The web pages that may open streams. Clients that are not web pages are always allowed.
+// The web pages that may open streams. Clients that send no `Origin` are always allowed.
 struct PageRules {
   bool loopback = false;                      // the listener is on loopback: check `Host`
-  std::span<const std::string> origins = {};  // allowed origins of pages
-  bool own_page = false;                      // pages served by this listener are allowed
+  std::span<const std::string> origins = {};  // allowed origins of pages, besides its own one
 };
 
-// Refuses requests with a method other than GET, and requests from pages that are not allowed.
-// Nullopt if the request is allowed.
+// Refuses requests with a method other than GET and HEAD, and requests from pages that are not
+// allowed. The request's own origin is allowed (is_from_own_page()): no other site can have it, and
+// some clients that are no pages send it. Nullopt if the request is allowed.
 [[nodiscard]] std::optional<RequestError> refuse_page(const HttpQuery& query,
                                                       const PageRules& rules = {});
 

@@ -63,6 +63,7 @@ threads = 2
 receive_buffer = "64KiB"
 plain = false
 origins = []
+names = []
 try_page = false
 explain = false
 

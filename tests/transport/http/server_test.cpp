@@ -87,16 +87,54 @@ TEST_CASE_METHOD(AdminFixture, "a GET is answered") {
                         Catch::EndsWith("\r\n\r\nyou asked /metrics?a=b"));
 }
 
-TEST_CASE_METHOD(AdminFixture, "a request other than a GET from an allowed host is refused") {
+TEST_CASE_METHOD(AdminFixture,
+                 "a request other than GET and HEAD from an allowed host is refused") {
   CHECK_THAT(ask("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 405"));
-  CHECK_THAT(ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-             Catch::StartsWith("HTTP/1.1 405") && Catch::EndsWith("\r\n\r\n"));
+  CHECK_THAT(ask("OPTIONS / HTTP/1.0\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 405") && Catch::Contains("Allow: GET, HEAD\r\n"));
   CHECK_THAT(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 421"));
   CHECK_THAT(ask("GET / HTTP/1.0\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
   CHECK_THAT(ask("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 400"));
   CHECK_THAT(ask("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a') + "\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 431"));
+}
+
+TEST_CASE_METHOD(AdminFixture, "a HEAD is answered as the GET of the same page, without the body") {
+  const std::string fields = " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (const std::string path : {"/livez", "/large", "/fails"}) {
+    const std::string whole = ask("GET " + path + fields), head = ask("HEAD " + path + fields);
+    CHECK((head == whole.substr(0, whole.find("\r\n\r\n") + 4)));
+  }
+  CHECK_THAT(ask("HEAD / HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 421") && Catch::EndsWith("\r\n\r\n"));
+}
+
+TEST_CASE("a listener that other machines reach answers only hosts that no page can be") {
+  net::io_context context{1};
+  const std::array contexts{&context};
+  auto acceptors = listen_on(Tcp::endpoint(net::ip::address_v4::any(), 0), contexts);
+  Budget large{HttpServer::most_large};
+  HttpServer server(std::move(acceptors.front()), AdminFixture::answer, large,
+                    {"millrace.example"});
+  server.start();
+  const Tcp::endpoint here(net::ip::address_v4::loopback(), server.endpoint().port());
+  const auto status = [&](const std::string& fields) {
+    return run(context, exchange(here, "GET / HTTP/1.1\r\n" + fields + "\r\n")).substr(9, 3);
+  };
+  for (const std::string host : {"localhost:9464", "127.0.0.1:9464", "10.1.2.3", "[fe80::1]:9464",
+                                 "millrace:9464", "node-7", "Millrace.Example:9464"})
+    CHECK(status("Host: " + host + "\r\n") == "200");
+  for (const std::string host :
+       {"evil.example:9464", "evil.example", "millrace.example.evil.example",
+        "127.0.0.1.evil.example", "millrace.", "evil@millrace", "a b", "", "millrace:x", "[::1",
+        "localhost, evil.example"})
+    CHECK(status("Host: " + host + "\r\n") == "421");
+  CHECK(status("") == "200");
+  CHECK(status("Host: localhost\r\nHost: evil.example\r\n") != "200");
+  server.stop();
+  context.restart();
+  context.run();
 }
 
 TEST_CASE_METHOD(AdminFixture, "an answer that throws is status 500, and the server continues") {

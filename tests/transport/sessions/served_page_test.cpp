@@ -56,6 +56,12 @@ TEST_CASE_METHOD(PageFixture, "a file that the browser has cached is not sent ag
              StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_CASE_METHOD(PageFixture, "a HEAD of a page has no body") {
+  const std::string answer = send("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK_THAT(answer, StartsWith("HTTP/1.1 200 OK") && Contains("Content-Length: 6\r\n") &&
+                         EndsWith("\r\n\r\n"));
+}
+
 TEST_CASE_METHOD(PageFixture, "the served page may open streams, and other pages must be listed") {
   CHECK(status("127.0.0.1:80", "http://127.0.0.1:80") == "101");
   CHECK(status("localhost", "http://localhost") == "101");
@@ -67,7 +73,29 @@ TEST_CASE_METHOD(PageFixture, "the served page may open streams, and other pages
 
 TEST_CASE_METHOD(ServerFixture, "without a page, only the path of streams is served") {
   CHECK_THAT(send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
-  CHECK(send(request("/v1/stream", "Origin: http://localhost\r\n")).substr(9, 3) == "403");
+  CHECK(send(request("/v1/stream", "Origin: http://localhost:1\r\n")).substr(9, 3) == "403");
+}
+
+TEST_CASE_METHOD(ServerFixture,
+                 "health checks of any form are answered, and are no refused clients") {
+  const auto refused = [&] {
+    return stats.refused[Refusal::parameter].value() + stats.refused[Refusal::handshake].value();
+  };
+  const std::string fields = " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  CHECK_THAT(send("GET /livez" + fields), StartsWith("HTTP/1.1 200 ") && EndsWith("alive\n"));
+  CHECK_THAT(send("HEAD /livez" + fields), StartsWith("HTTP/1.1 200 ") && EndsWith("\r\n\r\n"));
+  CHECK_THAT(send("GET /" + fields), StartsWith("HTTP/1.1 404 "));
+  CHECK_THAT(send("HEAD /" + fields), StartsWith("HTTP/1.1 404 ") && EndsWith("\r\n\r\n"));
+  CHECK_THAT(send("OPTIONS / HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
+  CHECK_THAT(send("HEAD /v1/stream" + fields), StartsWith("HTTP/1.1 426 "));
+  Socket check(context);
+  check.connect(server.endpoint());
+  check.close();
+  CHECK(refused() == 0);
+  CHECK_THAT(send("GET /v1/stream" + fields), StartsWith("HTTP/1.1 426 "));
+  CHECK(refused() == 1);
+  send("hello\r\n\r\n");
+  CHECK(refused() == 2);
 }
 
 TEST_CASE("a page is the listener's own only if its host is an address or localhost") {

@@ -81,10 +81,30 @@ TEST_CASE("another method or an old HTTP version is refused") {
   HttpQuery query = good();
   query.method = "POST";
   CHECK(status(query) == 405);
-  CHECK(answer_to(*refuse_page(query)).fields == HttpFields{{"Allow", "GET"}});
+  CHECK(answer_to(*refuse_page(query)).fields == HttpFields{{"Allow", "GET, HEAD"}});
+  query.method = "HEAD";
+  CHECK(status(query) == 405);
   query = good();
   query.version = 10;
   CHECK(status(query) == 400);
+}
+
+TEST_CASE(
+    "an Origin that is the request's own is allowed, if its host is localhost or an address") {
+  const auto from = [](std::string host, std::string origin) {
+    HttpQuery query = with("Host", std::move(host));
+    query.fields.emplace_back("Origin", std::move(origin));
+    return status(query);
+  };
+  CHECK(from("127.0.0.1:8080", "http://127.0.0.1:8080") == 101);
+  CHECK(from("localhost", "http://localhost") == 101);
+  CHECK(from("[::1]:8080", "http://[::1]:8080") == 101);
+  CHECK(from("192.168.1.5:8080", "http://192.168.1.5:8080") == 101);
+  CHECK(from("127.0.0.1:8080", "http://127.0.0.1:8081") == 403);
+  CHECK(from("127.0.0.1:8080", "http://localhost:8080") == 403);
+  CHECK(from("speech.example", "http://speech.example") == 403);
+  CHECK(from("127.0.0.1:8080", "null") == 403);
+  CHECK(from("127.0.0.1:8080", "file://") == 403);
 }
 
 TEST_CASE("a refusal is JSON that names the parameter") {
