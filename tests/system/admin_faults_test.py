@@ -19,7 +19,7 @@ PAGES = {
     "a body": (upgrade("/metrics", Content_Length="5") + b"hello", 400),
     "POST": (GOOD.replace(b"GET", b"POST"), 405),
     "an upgrade": (GOOD, 404),
-    "HEAD": (GOOD.replace(b"GET", b"HEAD"), 200),
+    "HEAD": (upgrade("/livez").replace(b"GET", b"HEAD"), 200),
     "a foreign name": (upgrade("/metrics", Host="evil.example"), 421),  # A37
     "a foreign name that begins with localhost": (upgrade("/metrics", Host="localhost.evil.example"), 421),
     "a path upwards": (upgrade("/../etc/passwd"), 404),

@@ -12,7 +12,7 @@ import worker_wire as wire
 from crew import SCRIPT
 from faults import PACKET, text
 from harness import COUNTED, PATIENCE, Process, samples, wait_for
-from raw_client import BINARY, closing, frame
+from raw_client import BINARY, RawClient, closing, frame, upgrade
 from raw_worker import Honest, RawWorker
 from worker_faults import WorkerFaultTest, packet
 from zeromq_client import Peer
@@ -165,14 +165,17 @@ class Waiting(WorkerFaultTest):
 
     def test_without_a_worker_the_places_of_clients_that_are_gone_are_free_at_once(self):  # R16
         service = self.service('[[pipeline]]\nworker_wait = "1h"\nchunk = { size = 1600 }\n', '[limits]\nconnections = 2\n')
-        for ends, closes in ((False, True), (True, True), (True, False), (False, False)):
-            clients = [self.client(service) for _ in range(2)]
+
+        def accepted():
+            client = RawClient(service.port, upgrade())
+            self.addCleanup(client.socket.close)
+            return client if client.head()[0] == 101 else None
+
+        for ends, closes in ((False, True), (True, True), (False, False)):
+            clients = [wait_for(accepted, "a place to be free") for _ in range(2)]
             for client in clients:
-                client.send(packet(0) + (text(type="end") if ends else b""))
-                if closes:
-                    client.send(closing(1000))
-                client.close()
-            wait_for(lambda: service.metric("millrace_streams") == 0, "the places to be free", COUNTED)
+                client.send(packet(0) + (text(type="end") if ends else b"") + (closing(1000) if closes else b""))
+                client.socket.close()
 
     def test_a_worker_that_attaches_in_time_gets_all_waiting_rows(self):  # F1
         service = self.service(extra='[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
