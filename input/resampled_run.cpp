@@ -30,9 +30,11 @@ Appended ResampledRun::append(const float* from, std::size_t frames, FrameSink& 
   return total;
 }
 
-// The resampler's last frames come out when zeros follow them. It always has enough: position() is
-// rounded down, and differs by at most one from the position of the run alone.
+// The resampler's last frames come out when zeros follow them, few at a time: often one frame is
+// due. It always has enough: position() is rounded down, and differs by at most one from the
+// position of the run alone.
 Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
+  constexpr std::size_t at_once = 64;
   static constexpr std::array<float, most_values> zeros{};
   std::array<float, most_values> converted;
   const std::size_t room = converted.size() / channels_;
@@ -40,7 +42,8 @@ Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
   if (taken_ == 0) return {};
   Appended total;
   while (given_ < due) {
-    const Resampler::Step step = resampler_->convert(zeros.data(), room, converted.data(), room);
+    const Resampler::Step step =
+        resampler_->convert(zeros.data(), std::min(at_once, room), converted.data(), room);
     total += write(converted.data(), std::min<std::uint64_t>(step.given, due - given_), to);
   }
   resampler_->begin_anew();

@@ -40,10 +40,10 @@ class Speexdsp final : public Resampler {
     return {taken, given};
   }
 
-  // speex_resampler_reset_mem() leaves values in the memory of all channels but the first. So the
-  // memory is filled with zeros first.
+  // speex_resampler_reset_mem() leaves values in the memory of all channels but the first. So with
+  // several channels the memory is filled with zeros first.
   void begin_anew() override {
-    fill_with_zeros();
+    if (channels_ > 1) fill_with_zeros();
     speex_resampler_reset_mem(state_.get());
     speex_resampler_skip_zeros(state_.get());
   }
