@@ -14,6 +14,7 @@ namespace {
 using ReusePort = net::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 using UserTimeout = net::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 using KeepAliveIdle = net::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+using KeepAliveInterval = net::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
 
 constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds shortest_wait{10};
@@ -26,9 +27,10 @@ void limit(Acceptor& acceptor, const SocketLimits& limits) {
     acceptor.set_option(Acceptor::receive_buffer_size(static_cast<int>(limits.receive_buffer)));
   acceptor.set_option(Acceptor::send_buffer_size(static_cast<int>(limits.send_buffer)));
   acceptor.set_option(UserTimeout(static_cast<int>(limits.unacknowledged.count())));
-  // The user timeout also applies to unanswered probes.
+  // The user timeout also applies to unanswered probes, and is looked at when the next one is due.
   acceptor.set_option(Acceptor::keep_alive(true));
   acceptor.set_option(KeepAliveIdle(static_cast<int>(limits.keep_alive.count())));
+  acceptor.set_option(KeepAliveInterval(static_cast<int>(limits.keep_alive.count() / 3)));
 }
 
 // The first acceptor binds without SO_REUSEPORT: an address in use is then an error, even if its

@@ -57,6 +57,7 @@ TEST_CASE("kernel buffers of a client are limited, and a host that vanishes is d
   CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 30'000);
   CHECK(option(SOL_SOCKET, SO_KEEPALIVE) == 1);
   CHECK(option(IPPROTO_TCP, TCP_KEEPIDLE) == 30);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPINTVL) == 10);
 }
 
 TEST_CASE("an address is free again at once") {
