@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
     std::printf("%llu processes, %llu killed, %llu losses of power; %llu slices committed\n",
                 number(totals.lives), number(totals.kills), number(totals.damaged),
                 number(totals.committed));
-    std::printf("%llu repairs: %llu bytes cut, %llu bytes lost before the tail; longest %.1f ms\n",
+    std::printf("%llu repairs: %llu bytes cut, %llu bytes lost; longest %.1f ms\n",
                 number(totals.repairs), number(totals.cut_bytes), number(totals.lost_bytes),
                 1000 * totals.longest);
     return 0;
