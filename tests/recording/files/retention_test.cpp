@@ -29,7 +29,7 @@ SegmentNumbers chosen(const std::vector<StoredFile>& stored, const Retention& re
   return files_to_delete(stored, retention, now).files;
 }
 
-// Files of 100 bytes, which were last written so many hours ago.
+// Deletes from files of 100 bytes, given the hours since the last write of each.
 SegmentNumbers older_than_24h(const std::vector<int>& hours_ago) {
   std::vector<StoredFile> stored;
   for (const int hours : hours_ago)

@@ -15,6 +15,16 @@ StreamReader reader_of(Recordings& recordings, std::uint64_t number) {
   return StreamReader(recordings, recordings.find(number).value());
 }
 
+// A stream of 200 frames, of which each file has half.
+void record_in_two_files(RecordedDirectory& recorded) {
+  TestStream stream(1);
+  for (const FileNumber file : {1, 2}) {
+    SegmentWriter writer = recorded.begin(file);
+    stream.add(writer, 100, file == 2);
+    seal(writer);
+  }
+}
+
 // Inverts one byte of the file.
 void damage(const std::string& path, std::uint64_t offset) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -129,12 +139,7 @@ TEST_CASE("a stream of an earlier run is not open") {
 
 TEST_CASE("a stream whose first file was deleted begins with a gap") {
   RecordedDirectory recorded;
-  TestStream stream(1);
-  for (const FileNumber file : {1, 2}) {
-    SegmentWriter writer = recorded.begin(file);
-    stream.add(writer, 100, file == 2);
-    seal(writer);
-  }
+  record_in_two_files(recorded);
   CHECK(recorded.read()->find(1)->whole);
   expect(recorded.directory.remove(1));
   const auto recordings = recorded.read();
@@ -205,12 +210,7 @@ TEST_CASE("a stream in more files than the process may open is read whole") {
 
 TEST_CASE("a file that cannot be opened is an error, and the next call tries it again") {
   RecordedDirectory recorded;
-  TestStream stream(1);
-  for (const FileNumber file : {1, 2}) {
-    SegmentWriter writer = recorded.begin(file);
-    stream.add(writer, 100, file == 2);
-    seal(writer);
-  }
+  record_in_two_files(recorded);
   const auto recordings = recorded.read();
   StreamReader reader = reader_of(*recordings, 1);
   {
@@ -223,12 +223,7 @@ TEST_CASE("a file that cannot be opened is an error, and the next call tries it 
 
 TEST_CASE("a file that is no segment file any more is damaged, not deleted") {
   RecordedDirectory recorded;
-  TestStream stream(1);
-  for (const FileNumber file : {1, 2}) {
-    SegmentWriter writer = recorded.begin(file);
-    stream.add(writer, 100, file == 2);
-    seal(writer);
-  }
+  record_in_two_files(recorded);
   const auto recordings = recorded.read();
   std::ofstream(recorded.file(1)) << "This is no segment file, but text.\n";
   StreamReader reader = reader_of(*recordings, 1);

@@ -41,7 +41,8 @@ TEST_CASE("a client that always sends is pinged when the service has sent nothin
   CHECK(fixture.client.seen.back() == "<ping>");
 }
 
-TEST_CASE_METHOD(SessionFixture, "an idle client is told the limit, and what keeps a stream open") {
+TEST_CASE_METHOD(SessionFixture,
+                 "the error of an idle client has the limit, and what keeps a stream open") {
   after(31s);
   CHECK_THAT(client.seen.back(),
              Catch::Contains("nothing was received for 30 s; send keepalive (pings "
