@@ -19,7 +19,7 @@ namespace millrace {
 namespace {
 
 void read_listen(Section listen, TrainOptions& options) {
-  const std::string workers = listen.text("workers", "off");
+  const std::string workers = listen.text("workers", default_trainers_url());
   if (workers != "off") {
     const auto path = local_path(workers);
     if (!path)

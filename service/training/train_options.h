@@ -17,8 +17,9 @@ namespace millrace {
 // The checked configuration of train-serve; docs/training.md lists the keys.
 struct TrainOptions {
   PlanTable plan;
-  std::string workers;                                            // a Unix socket; empty: off
-  std::optional<TcpAddress> workers_remote{{"127.0.0.1", 5556}};  // nullopt: off
+  std::string workers;  // a Unix socket; empty: off
+  // For trainers on other machines. Any process that reaches it gets the batches. nullopt: off.
+  std::optional<TcpAddress> workers_remote = {};
   TcpAddress admin{"127.0.0.1", 9465};
   std::vector<std::string> names = {};            // host names by which browsers may reach `admin`
   bool plain = false;                             // allows addresses off loopback without TLS

@@ -19,14 +19,21 @@ std::optional<std::string> environment(const char* name) {
   return value && *value ? std::optional<std::string>(value) : std::nullopt;
 }
 
+// A socket in the user's private directory.
+std::string private_url(const std::string& name) {
+  if (const auto runtime = environment("XDG_RUNTIME_DIR"))
+    return "unix:" + *runtime + "/millrace/" + name;
+  return "unix:/tmp/millrace-" + std::to_string(::geteuid()) + "/" + name;
+}
+
 }  // namespace
 
 std::string default_workers_url() {
   if (const auto url = environment("MILLRACE_WORKERS")) return *url;
-  if (const auto runtime = environment("XDG_RUNTIME_DIR"))
-    return "unix:" + *runtime + "/millrace/workers.sock";
-  return "unix:/tmp/millrace-" + std::to_string(::geteuid()) + "/workers.sock";
+  return private_url("workers.sock");
 }
+
+std::string default_trainers_url() { return private_url("trainers.sock"); }
 
 std::optional<std::string> local_path(std::string_view url) {
   if (!url.starts_with(scheme)) return std::nullopt;

@@ -13,6 +13,10 @@ namespace millrace {
 // unix:/tmp/millrace-UID/workers.sock.
 std::string default_workers_url();
 
+// The default address for trainers of a server of batches: trainers.sock in the same directory,
+// whatever $MILLRACE_WORKERS is.
+std::string default_trainers_url();
+
 // The path of "unix:PATH"; nullopt for any other url, and for a path that is empty, too long, or
 // contains a NUL.
 std::optional<std::string> local_path(std::string_view url);

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "transport/net/local_path.h"
+
 using namespace millrace;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
@@ -26,10 +28,10 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a server of batches needs only a plan, and listens on loopback") {
+TEST_CASE("a server of batches needs only a plan, and listens for trainers on a Unix socket only") {
   const TrainOptions options = options_of(plan);
-  CHECK(options.workers.empty());
-  CHECK(readable(*options.workers_remote) == "127.0.0.1:5556");
+  CHECK("unix:" + options.workers == default_trainers_url());
+  CHECK_FALSE(options.workers_remote);
   CHECK(readable(options.admin) == "127.0.0.1:9465");
   CHECK(options.plan.keys.slots == 8);
   CHECK(options.plan.keys.streams.at(0).path == "speech");
@@ -54,13 +56,14 @@ TEST_CASE("an address off loopback needs plain") {
 }
 
 TEST_CASE("a server without an address for trainers is an error") {
-  CHECK_THAT(error_of("[listen]\nworkers_remote = \"off\"\n" + std::string(plan)),
+  CHECK_THAT(error_of("[listen]\nworkers = \"off\"\n" + std::string(plan)),
              Contains("no trainer can attach"));
 }
 
 TEST_CASE("two listeners cannot have one address") {
-  CHECK_THAT(error_of("[listen]\nadmin = \"127.0.0.1:5556\"\n" + std::string(plan)),
-             Contains("must differ from"));
+  const std::string both =
+      "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\nadmin = \"127.0.0.1:5556\"\n";
+  CHECK_THAT(error_of(both + plan), Contains("must differ from"));
 }
 
 TEST_CASE("streams are a path, a list, or tables with a frequency") {

@@ -180,6 +180,7 @@ TEST_CASE("workers and the service use the path of the environment, or the defau
   const Environment named("MILLRACE_WORKERS", nullptr);
   const Environment runtime("XDG_RUNTIME_DIR", "/run/user/7");
   CHECK(default_workers_url() == "unix:/run/user/7/millrace/workers.sock");
+  CHECK(default_trainers_url() == "unix:/run/user/7/millrace/trainers.sock");
   const Environment without("XDG_RUNTIME_DIR", nullptr);
   CHECK(default_workers_url() ==
         "unix:/tmp/millrace-" + std::to_string(::geteuid()) + "/workers.sock");
