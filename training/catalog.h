@@ -92,6 +92,9 @@ class Catalog {
   virtual std::vector<InnerEvent> events(std::uint64_t) const { return {}; }
   // A digest of all the above.
   virtual std::uint64_t digest() const = 0;
+  // For a source to which streams are added: which of its streams the catalog has, for
+  // CatalogSettings::extent. Empty for others.
+  virtual std::string extent() const { return {}; }
 
   // Companions in the order of the batches' tensors.
   virtual std::span<const CompanionFormat> companions() const { return {}; }

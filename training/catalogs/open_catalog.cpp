@@ -71,8 +71,11 @@ OpenedCatalog open_audio(const std::string& path, const CatalogSettings& setting
 }
 
 OpenedCatalog open_recordings(const std::string& path, const CatalogSettings& settings) {
-  auto index = recorded_index(path, settings.pipeline, settings.progress);
-  if (!index) return index.error();
+  auto opened = recorded_index(path, settings.pipeline, settings.progress);
+  if (!opened) return opened.error();
+  std::optional<Index> index(std::move(*opened));
+  if (!settings.extent.empty()) index = within(*index, settings.extent);
+  if (!index) return CatalogError{path + ": has none of the streams of the checkpoint"};
   auto catalog = std::make_shared<RecordedCatalog>(std::move(*index), path);
   const FrameType& type = catalog->frame_type();
   if (!matches(type, settings)) return CatalogError{mismatch(path, type, settings)};

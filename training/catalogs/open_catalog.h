@@ -52,6 +52,9 @@ struct CatalogSettings {
   std::optional<std::uint32_t> channels{};  // the values per frame that they must have
   std::string pipeline{};                   // only the recordings of this pipeline; empty: all
 
+  // Recordings: only the streams of a former Catalog::extent(); empty: all.
+  std::string extent{};
+
   std::vector<CompanionSource> companions{};
 
   // Compare every file with the index, also in catalogs of more than `most_checked` files.

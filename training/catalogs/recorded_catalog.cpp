@@ -10,6 +10,7 @@
 #include "recording/reader/stream_frames.h"
 #include "training/catalogs/frames/idle_sources.h"
 #include "training/catalogs/index/stream_digest.h"
+#include "training/catalogs/recorded_index.h"
 
 namespace millrace::training {
 namespace {
@@ -138,6 +139,8 @@ std::string RecordedCatalog::meta(std::uint64_t stream) const {
 std::vector<InnerEvent> RecordedCatalog::events(std::uint64_t stream) const {
   return index_.events(stream);
 }
+
+std::string RecordedCatalog::extent() const { return extent_of(index_); }
 
 std::unique_ptr<CatalogReader> RecordedCatalog::reader() const {
   return std::make_unique<RecordedCatalogReader>(*this);

@@ -2,6 +2,9 @@
 #include "training/catalogs/recorded_index.h"
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -22,6 +25,10 @@ using recording::FileNumber;
 using recording::RecordedStream;
 using recording::Recordings;
 using Files = std::vector<std::pair<FileNumber, FileState>>;
+
+namespace json = boost::json;
+
+constexpr std::size_t most_missing = 1000;  // ranges in an extent
 
 constexpr const char* removed = "removed";  // the list of removed streams
 
@@ -162,6 +169,43 @@ Result<Index, CatalogError> recorded_index(const std::string& folder, const std:
   for (Index& index : place.read())
     if (has_files(index, folder, *files)) return std::move(index);
   return make(place, *files, folder, pipeline, progress);
+}
+
+std::string extent_of(const Index& index) {
+  json::array missing;
+  std::uint64_t next = 0;
+  for (std::uint64_t i = 0; i < index.size(); ++i) {
+    const std::uint64_t number = index.stream(i).place;
+    if (number > next) missing.push_back(json::array{next, number - 1});
+    next = number + 1;
+  }
+  const auto more = missing.size() > most_missing ? missing.size() - most_missing : 0;
+  missing.erase(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(more));
+  return json::serialize(json::object{{"last", next - 1}, {"missing", std::move(missing)}});
+}
+
+std::optional<Index> within(const Index& index, const std::string& extent) try {
+  const json::value parsed = json::parse(extent);
+  const auto last = parsed.at("last").to_number<std::uint64_t>();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;
+  for (const json::value& range : parsed.at("missing").as_array())
+    missing.emplace_back(range.at(0).to_number<std::uint64_t>(),
+                         range.at(1).to_number<std::uint64_t>());
+  IndexBuilder builder;
+  bool has_any = false;
+  for (std::uint64_t i = 0; i < index.size(); ++i) {
+    const IndexedStream stream = index.stream(i);
+    const auto is_missing = [&](const auto& range) {
+      return stream.place >= range.first && stream.place <= range.second;
+    };
+    if (stream.place > last || std::ranges::any_of(missing, is_missing)) continue;
+    builder.add(stream, index.events(i));
+    has_any = true;
+  }
+  if (!has_any) return std::nullopt;
+  return Index::from(builder.finish(index.frame_type(), true));
+} catch (const std::exception&) {
+  return std::nullopt;
 }
 
 std::vector<InnerEvent> inner_events(const recording::StreamFrames& stream) {

@@ -65,6 +65,36 @@ TEST_CASE("finished recordings are a catalog with events and options") {
   CHECK(events[1].frame == 10);
 }
 
+TEST_CASE("an extent gives the former streams of a directory that was recorded into") {
+  RecordedDirectory directory;
+  ::setenv("XDG_CACHE_HOME", directory.path().c_str(), 1);
+  const auto record = [&](std::uint64_t number, bool ends) {
+    auto file = directory.file();
+    TestStream stream(number, "call " + std::to_string(number));
+    stream.event({.kind = Kind::open}).frames(static_cast<int>(number));
+    if (ends) stream.event({.kind = Kind::end});
+    stream.slice(file);
+    seal(file);
+  };
+  record(3, true);
+  record(5, true);  // 4 ends later
+  const auto before = open_good({.path = directory.path()});
+  CHECK(before->extent() == R"({"last":5,"missing":[[0,2],[4,4]]})");
+  record(4, true);
+  record(6, true);
+  const auto after = open_good({.path = directory.path()});
+  CHECK(after->size() == 4);
+  CHECK(after->digest() != before->digest());
+  const auto former = open_good({.path = directory.path(), .extent = before->extent()});
+  REQUIRE(former->size() == 2);
+  CHECK(former->digest() == before->digest());
+  CHECK(former->name(1) == "call 5");
+  CHECK(former->extent() == before->extent());
+  CHECK(read_all<std::int16_t>(*former, 1) == read_all<std::int16_t>(*after, 2));
+  for (const char* extent : {"nonsense", R"({"last":2,"missing":[]})"})
+    CHECK_FALSE(open_catalog({.path = directory.path(), .extent = extent}).has_value());
+}
+
 TEST_CASE("frames of recordings are counted without gaps, across slices") {
   const Recorded recorded;
   const auto catalog = recorded.open();
