@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 
 // Increases if the same options give other batches.
-constexpr int plan_version = 1;
+constexpr int plan_version = 2;
 
 // Numbers above 2^53 are exact as text only.
 std::string hexadecimal(std::uint64_t number) {
@@ -36,13 +36,20 @@ std::string text_of(const json::object& object, std::string_view key) {
   return value == nullptr ? "missing" : json::serialize(*value);
 }
 
+std::string difference_in(std::string_view key, const json::object& a, const json::object& b) {
+  const std::string text =
+      std::string(key) + " is " + text_of(b, key) + " instead of " + text_of(a, key);
+  if (key != "version") return text;
+  return "the " + text + ": another release of Millrace makes other batches of the same options";
+}
+
 }  // namespace
 
 std::string origin_of(const Catalog& catalog, const PlanOptions& options) {
   json::object origin;
   origin["version"] = plan_version;
+  origin["streams"] = catalog.size();  // before the digest: a difference is named by it
   origin["catalog"] = hexadecimal(catalog.digest());
-  origin["streams"] = catalog.size();
   origin["frequencies"] = list(options.frequencies);
   origin["mode"] = mode_name(options.mode);
   origin["chunk"] = nullptr;
@@ -73,8 +80,7 @@ std::string difference_of(std::string_view expected, std::string_view other) {
   const json::object &a = parsed.get_object(), &b = found.get_object();
   for (const json::object* object : {&a, &b})
     for (const auto& [key, value] : *object)
-      if (text_of(a, key) != text_of(b, key))
-        return std::string(key) + " is " + text_of(b, key) + " instead of " + text_of(a, key);
+      if (text_of(a, key) != text_of(b, key)) return difference_in(key, a, b);
   return {};
 }
 

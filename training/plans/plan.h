@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "chunker/row.h"
@@ -14,6 +16,7 @@ struct PlannedRow {
   std::uint64_t stream = 0;  // number in the catalog
   std::uint64_t frame = 0;   // frames before its body, without those that gaps skipped
   std::uint32_t slot = 0;    // counted in this rank
+  std::uint32_t copy = 0;    // copies of the stream before this one in the epoch
   bool opens = false;  // the reader of the batches has seen no row of this stream and slot yet
   Row row;
 };
@@ -64,12 +67,19 @@ class EpochPlan {
                                              std::uint64_t stride) const = 0;
 };
 
+// An epoch has no step, for this number of ranks.
+class EmptyEpoch : public std::invalid_argument {
+ public:
+  EmptyEpoch(std::uint64_t epoch, const std::string& why)
+      : std::invalid_argument("epoch " + std::to_string(epoch) + " has no step: " + why) {}
+};
+
 // Which row of which stream is in which batch, from (seed, epoch, step) alone. Pure: no thread, no
 // file, no clock. Immutable and thread-safe.
 class Plan {
  public:
   virtual ~Plan() = default;
-  // Distributes the streams of an epoch. May be called on any thread.
+  // Distributes the streams of an epoch. May be called on any thread. Throws EmptyEpoch.
   virtual std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch) const = 0;
   // Slots of one rank: the number of states that its model keeps. 0: stateless.
   virtual std::uint32_t slots(Rank rank) const = 0;

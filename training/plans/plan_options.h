@@ -46,7 +46,9 @@ struct PlanOptions {
   std::vector<double> frequencies{};
 
   // Frames of a stream in an epoch, where a function changes them; empty: as in the catalog.
-  std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t stream)> frames{};
+  // `copy`: copies of the stream before this one in the epoch.
+  std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t stream, std::uint32_t copy)>
+      frames{};
 };
 
 // An option that is wrong: the message names the key, the value and the allowed values.

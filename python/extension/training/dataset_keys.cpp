@@ -87,7 +87,7 @@ DatasetPlan plan_from(const DatasetKeys& keys, const OpenedCatalog& opened, nb::
     made.function = std::make_shared<PythonFunction>(opened.catalog, std::move(function));
   if (changes_lengths)
     made.options.frames = [catalog = opened.catalog, function = made.function](
-                              std::uint64_t epoch, std::uint64_t stream) {
+                              std::uint64_t epoch, std::uint64_t stream, std::uint32_t) {
       return function->frames(epoch, stream, catalog->frames(stream));
     };
   auto plan = training::make_plan(*made.catalog, made.options, keys.loader.rank);

@@ -108,7 +108,7 @@ std::string line_of(const training::PlannedBatch& batch) {
   return line += "]\n";
 }
 
-PlanOutcome print(const PlanArguments& arguments, Console& console) {
+PlanOutcome print(const PlanArguments& arguments, Console& console) try {
   const auto catalog = open(arguments);
   if (!catalog) return catalog.error();
   const auto options = options_of(arguments, (*catalog)->frame_type());
@@ -124,6 +124,8 @@ PlanOutcome print(const PlanArguments& arguments, Console& console) {
     console.out << line_of(batch);
   if (!console.out.flush()) return std::string("the batches cannot be written");
   return {};
+} catch (const training::EmptyEpoch& error) {
+  return std::string(error.what());
 }
 
 void add_options(Command& command, PlanArguments& into) {

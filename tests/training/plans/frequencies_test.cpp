@@ -92,6 +92,36 @@ TEST_CASE("a frequency above 1 gives streams several times in an epoch") {
   }
 }
 
+TEST_CASE("the copies of a stream in an epoch are numbered from 0") {
+  const ListedCatalog catalog = parts_of({3, 7});
+  for (const double frequency : {0.75, 1.5, 2.0, 3.3})
+    for (const std::uint64_t window : {0u, 3u})
+      for (std::uint64_t epoch = 0; epoch < 12; ++epoch) {
+        PlanOptions options = options_with({1, frequency});
+        options.shuffle_window = window;
+        const EpochStreams streams(catalog, options, epoch);
+        std::map<std::uint64_t, std::uint32_t> copies;
+        for (std::uint64_t i = 0; i < streams.size(); ++i)
+          REQUIRE(streams.copy(i) == copies[streams.stream(i)]++);
+      }
+}
+
+TEST_CASE("rows of plans have the number of their stream's copy") {
+  const ListedCatalog catalog = parts_of({6});
+  for (const PlanMode mode : {PlanMode::stateful, PlanMode::stateless, PlanMode::returnn_classic}) {
+    PlanOptions options = options_with({3});
+    options.mode = mode;
+    options.chunk.emplace();
+    options.chunk->spec.size = 4;
+    (mode == PlanMode::stateful ? options.slots : options.rows) = 3;
+    std::map<std::pair<std::uint64_t, std::uint32_t>, int> rows;
+    for (const PlannedBatch& batch : all_batches(catalog, options, 1))
+      for (const PlannedRow& row : batch.framed) ++rows[{row.stream, row.copy}];
+    CHECK(rows.size() == 18);
+    for (const auto& [copy, count] : rows) CHECK(count == 3);
+  }
+}
+
 TEST_CASE("without shuffling the next streams are in the order of the catalog") {
   const ListedCatalog catalog = parts_of({5});
   CHECK(streams_of(catalog, options_with({0.5}, false), 0) == std::vector<std::uint64_t>{0, 1});

@@ -85,19 +85,38 @@ TEST_CASE("neighbours of a large permutation are unrelated") {
   CHECK(chi_square(counts) < limit(counts.size()));
 }
 
-TEST_CASE("a windowed permutation stays in its windows") {
-  for (const std::uint64_t window : {1u, 2u, 7u, 50u, 99u, 100u, 1000u}) {
-    WindowedPermutation order({.on = true, .window = window}, 100, 5);
-    std::vector<bool> seen(100);
-    bool moved = false;
-    for (std::uint64_t i = 0; i < 100; ++i) {
-      CHECK(order[i] / window == i / window);
-      CHECK_FALSE(seen[order[i]]);
-      seen[order[i]] = true;
-      moved = moved || order[i] != i;
-    }
-    CHECK(moved == (window > 1));
+TEST_CASE("the inverse of a permutation gives the place of each value") {
+  for (const std::uint64_t size : {1u, 2u, 63u, 64u, 65u, 1000u}) {
+    const Permutation permutation(size, size);
+    for (std::uint64_t i = 0; i < size; ++i) REQUIRE(permutation.place_of(permutation[i]) == i);
   }
+}
+
+TEST_CASE("a windowed permutation gives one window after the other") {
+  for (const std::uint64_t window : {1u, 2u, 7u, 50u, 99u, 100u, 1000u}) {
+    for (std::uint64_t key = 0; key < 20; ++key) {
+      WindowedPermutation order({.on = true, .window = window}, 100, key);
+      std::vector<bool> seen(100);
+      std::vector<std::uint64_t> windows;
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        REQUIRE_FALSE(seen[order[i]]);
+        seen[order[i]] = true;
+        if (windows.empty() || windows.back() != order[i] / window)
+          windows.push_back(order[i] / window);
+        CHECK(order.place_of(order[i]) == i);
+      }
+      CHECK(windows.size() == (100 + window - 1) / window);
+    }
+  }
+}
+
+TEST_CASE("each window of a permutation is equally often at each place, also a shorter one") {
+  std::vector<std::vector<std::uint64_t>> counts(5, std::vector<std::uint64_t>(5));
+  for (std::uint64_t key = 0; key < 4000; ++key) {
+    const WindowOrder order(43, 10, draw_key(3, Purpose::rows, key));
+    for (std::uint64_t i = 0; i < 5; ++i) ++counts[i][order[i].number];
+  }
+  for (const auto& at_place : counts) CHECK(chi_square(at_place) < limit(5));
 }
 
 TEST_CASE("without shuffling the order stays as it is") {

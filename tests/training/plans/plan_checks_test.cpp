@@ -117,7 +117,7 @@ TEST_CASE("whole streams of changing lengths need a greatest width") {
   PlanOptions options;
   options.mode = PlanMode::stateless;
   options.rows = 2;
-  options.frames = [](std::uint64_t epoch, std::uint64_t) { return 10 + epoch; };
+  options.frames = [](std::uint64_t epoch, std::uint64_t, std::uint32_t) { return 10 + epoch; };
   const ListedCatalog catalog({8, 8});
   CHECK(error_of(catalog, options).key == "width_buckets");
   options.width_buckets = {11};
@@ -143,6 +143,11 @@ TEST_CASE("equal inputs have equal origins, and each other input is named") {
   CHECK(difference([](auto& o) { o.width_buckets = {9}; }) == "width_buckets is [9] instead of []");
   CHECK(difference_of(origin, origin_of(other, options)).find("catalog is ") == 0);
   CHECK(difference_of(origin, origin_of(catalog, stateless(2))).find("mode is ") == 0);
+  const ListedCatalog longer({8, 8, 8, 8});
+  CHECK(difference_of(origin, origin_of(longer, options)) == "streams is 4 instead of 3");
+  CHECK(difference_of(R"({"version":1})", origin) ==
+        "the version is 2 instead of 1: another release of Millrace makes other batches of the "
+        "same options");
   CHECK(difference_of(origin, "nonsense") == "it is not a JSON object");
 }
 

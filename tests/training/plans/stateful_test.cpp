@@ -268,7 +268,9 @@ TEST_CASE("other lengths of an epoch are used where they are given") {
   options.chunk.emplace();
   options.chunk->spec.size = 5;
   options.slots = 2;
-  options.frames = [](std::uint64_t epoch, std::uint64_t stream) { return 5 * (epoch + stream); };
+  options.frames = [](std::uint64_t epoch, std::uint64_t stream, std::uint32_t) {
+    return 5 * (epoch + stream);
+  };
   std::map<std::uint64_t, std::uint64_t> frames;
   for (const PlannedBatch& batch : all_batches(catalog, options, 2))
     for (const PlannedRow& row : batch.framed) frames[row.stream] += row.row.size;

@@ -38,7 +38,8 @@ EpochStreams::EpochStreams(const Catalog& catalog, const PlanOptions& options, s
   parts_.push_back({.begin = place});
   if (!options.frames) return;
   lengths_.reserve(size());
-  for (std::uint64_t i = 0; i < size(); ++i) lengths_.push_back(options.frames(epoch, stream(i)));
+  for (std::uint64_t i = 0; i < size(); ++i)
+    lengths_.push_back(options.frames(epoch, stream(i), copy(i)));
 }
 
 bool EpochStreams::has_events(std::uint64_t place) const {
@@ -47,17 +48,32 @@ bool EpochStreams::has_events(std::uint64_t place) const {
          (lengths_.empty() || lengths_[place] == catalog_.frames(number));
 }
 
-std::uint64_t EpochStreams::stream_of(std::uint64_t place) const {
+const EpochStreams::Part& EpochStreams::part_of(std::uint64_t place) const {
   assert(place < size());
-  const auto after = std::ranges::upper_bound(parts_, place, {}, &Part::begin);
-  const Part& part = *(after - 1);
-  const std::uint64_t index = part.from + (place - part.begin);
-  if (part.once) return part.streams + (place - part.begin);
-  const std::uint64_t round = index / part.count;
+  return *(std::ranges::upper_bound(parts_, place, {}, &Part::begin) - 1);
+}
+
+WindowedPermutation EpochStreams::round_of(const Part& part, std::uint64_t round) const {
   const auto number = static_cast<std::uint64_t>(&part - parts_.data());
-  WindowedPermutation order(shuffle_, part.count,
-                            draw_key(seed_, Purpose::sequence, number, round));
-  return part.streams + order[index % part.count];
+  return {shuffle_, part.count, draw_key(seed_, Purpose::sequence, number, round)};
+}
+
+std::uint64_t EpochStreams::stream_of(std::uint64_t place) const {
+  const Part& part = part_of(place);
+  if (part.once) return part.streams + (place - part.begin);
+  const std::uint64_t index = part.from + (place - part.begin);
+  return part.streams + round_of(part, index / part.count)[index % part.count];
+}
+
+// A round of the sequence has each stream once. The epoch has only the end of its first round.
+std::uint32_t EpochStreams::copy_of(std::uint64_t place) const {
+  const Part& part = part_of(place);
+  const std::uint64_t first = part.once ? 0 : part.from / part.count;
+  const std::uint64_t rounds = (part.from + (place - part.begin)) / part.count - first;
+  if (part.once || rounds == 0) return 0;
+  const std::uint64_t stream = stream_of(place) - part.streams;
+  const bool in_first = round_of(part, first).place_of(stream) >= part.from % part.count;
+  return static_cast<std::uint32_t>(in_first ? rounds : rounds - 1);
 }
 
 }  // namespace millrace::training

@@ -27,6 +27,9 @@ class EpochStreams {
   std::uint64_t frames(std::uint64_t place) const {
     return lengths_.empty() ? catalog_.frames(stream(place)) : lengths_[place];
   }
+  // How often the stream comes at earlier places. Streams of parts that come several times per
+  // epoch are numbered so.
+  std::uint32_t copy(std::uint64_t place) const { return is_plain_ ? 0 : copy_of(place); }
   // True if the events of the catalog are those of the stream in this epoch.
   bool has_events(std::uint64_t place) const;
 
@@ -39,7 +42,10 @@ class EpochStreams {
     bool once = true;        // it comes once per epoch
   };
 
+  const Part& part_of(std::uint64_t place) const;
   std::uint64_t stream_of(std::uint64_t place) const;
+  std::uint32_t copy_of(std::uint64_t place) const;
+  WindowedPermutation round_of(const Part& part, std::uint64_t round) const;
 
   const Catalog& catalog_;
   Shuffle shuffle_;

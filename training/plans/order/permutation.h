@@ -23,6 +23,13 @@ class Permutation {
     while (i >= size_);
     return i;
   }
+  // The place of a value: (*this)[place_of(i)] is i. Requires: i < size().
+  std::uint64_t place_of(std::uint64_t i) const {
+    if (size_ == 1) return 0;
+    do i = unpermuted(i);
+    while (i >= size_);
+    return i;
+  }
 
  private:
   static constexpr std::size_t rounds = 6;
@@ -41,6 +48,14 @@ class Permutation {
     }
     return high << low_ | low;
   }
+  std::uint64_t unpermuted(std::uint64_t value) const {
+    std::uint64_t high = value >> low_, low = value & low_mask_;
+    for (std::size_t i = rounds; i > 0; i -= 2) {
+      low ^= rounds_[i - 1](high) & low_mask_;
+      high ^= rounds_[i - 2](low) & high_mask_;
+    }
+    return high << low_ | low;
+  }
 
   std::uint64_t size_;
   unsigned low_ = 0;  // bits of the lower part
@@ -50,7 +65,7 @@ class Permutation {
 
 // A key for Permutation and other draws, made of the seed and up to two numbers. Draws with
 // different purposes are independent.
-enum class Purpose : std::uint8_t { streams, rows, slots, sequence, buckets };
+enum class Purpose : std::uint8_t { streams, rows, slots, sequence, buckets, left_out, batches };
 std::uint64_t draw_key(std::uint64_t seed, Purpose purpose, std::uint64_t a, std::uint64_t b = 0);
 
 // Number `index` of the sequence of random numbers of a key, uniform in 64 bits.

@@ -18,6 +18,7 @@ struct StreamRef {
   std::uint64_t stream = 0;  // number in the catalog
   std::uint64_t frames = 0;  // length in this epoch
   bool events = false;       // it has the inner events of the catalog
+  std::uint32_t copy = 0;    // copies of the stream before this one in the epoch
 };
 
 }  // namespace millrace::training

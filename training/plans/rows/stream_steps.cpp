@@ -85,6 +85,7 @@ void StreamSteps::add_marks(std::uint32_t slot, std::vector<PlannedRow>& into) c
     into.push_back({.stream = stream_.stream,
                     .frame = cut.frame,
                     .slot = slot,
+                    .copy = stream_.copy,
                     .opens = false,
                     .row = cut.row});
   };

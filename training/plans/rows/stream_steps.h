@@ -26,7 +26,7 @@ class StreamSteps {
   std::uint64_t advance(std::uint64_t steps);
 
   bool ended() const { return ended_; }
-  std::uint64_t stream() const { return stream_.stream; }
+  const StreamRef& stream() const { return stream_; }
 
   // The row with frames of this step. Requires: !ended().
   CutRow row() const;

@@ -48,9 +48,10 @@ bool StatefulCursor::next(PlannedBatch& into) {
     widest = std::max(widest, epoch_.widths().columns(cut.row));
     if (i - first_ < rows_) {
       const auto number = static_cast<std::uint32_t>(i - first_);
-      into.framed.push_back({.stream = slot.steps.stream(),
+      into.framed.push_back({.stream = slot.steps.stream().stream,
                              .frame = cut.frame,
                              .slot = number,
+                             .copy = slot.steps.stream().copy,
                              .opens = slot.opens,
                              .row = cut.row});
       slot.steps.add_marks(number, into.marks);

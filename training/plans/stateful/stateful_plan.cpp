@@ -28,7 +28,9 @@ StatefulPlan::StatefulPlan(const Catalog& catalog, const PlanOptions& options, R
     : catalog_(catalog), options_(options), widths_(std::move(widths)) {}
 
 std::unique_ptr<EpochPlan> StatefulPlan::epoch(std::uint64_t epoch) const {
-  return std::make_unique<StatefulEpoch>(catalog_, options_, widths_, epoch);
+  auto distributed = std::make_unique<StatefulEpoch>(catalog_, options_, widths_, epoch);
+  if (distributed->steps() == 0) throw EmptyEpoch(epoch, "no stream is long enough for a chunk");
+  return distributed;
 }
 
 }  // namespace millrace::training

@@ -33,7 +33,8 @@ class StatefulEpoch final : public EpochPlan {
   // A stream of deal().
   StreamRef stream(std::size_t dealt) const {
     const std::uint64_t place = deal_.place(dealt);
-    return {streams_.stream(place), streams_.frames(place), streams_.has_events(place)};
+    return {streams_.stream(place), streams_.frames(place), streams_.has_events(place),
+            streams_.copy(place)};
   }
 
  private:

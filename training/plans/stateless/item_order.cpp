@@ -26,7 +26,21 @@ ItemOrder::ItemOrder(const Items& items, const Shuffle& shuffle, std::uint64_t k
     : items_(items),
       shuffle_(shuffle),
       key_(key),
-      permutation_(shuffle_of(items, shuffle), permuted(items), key) {}
+      permutation_(shuffle_of(items, shuffle), permuted(items), key) {
+  if (items.order == Order::rows && shuffle.on && shuffle.window > 0) add_windows();
+}
+
+// A window has as many rows as its streams.
+void ItemOrder::add_windows() {
+  const RowIndex& index = *items_.index;
+  windows_.emplace(index.streams(), shuffle_.window, draw(~key_, 0));
+  begins_.push_back(0);
+  for (std::uint64_t i = 0; i < windows_->count(); ++i) {
+    const WindowOrder::Window window = (*windows_)[i];
+    const std::uint64_t stream = window.number * shuffle_.window;
+    begins_.push_back(begins_.back() + index.begin(stream + window.size) - index.begin(stream));
+  }
+}
 
 void ItemOrder::read(std::uint64_t begin, std::uint64_t end, std::vector<Item>& into) {
   assert(end <= items_.size());
@@ -36,8 +50,7 @@ void ItemOrder::read(std::uint64_t begin, std::uint64_t end, std::vector<Item>& 
       into.push_back({items_.places[permutation_[i]], 0, 1});
     return;
   }
-  const bool windows = items_.order == Order::rows && shuffle_.on && shuffle_.window > 0;
-  const bool rows = items_.order == Order::rows && !windows;
+  const bool windows = windows_.has_value(), rows = items_.order == Order::rows && !windows;
   for (std::uint64_t i = begin; i < end; ++i)
     into.push_back({0, windows ? row_in_window(i) : rows ? permutation_[i] : i, 0});
   items_.index->find(into);
@@ -46,15 +59,14 @@ void ItemOrder::read(std::uint64_t begin, std::uint64_t end, std::vector<Item>& 
 }
 
 std::uint64_t ItemOrder::row_in_window(std::uint64_t i) {
-  const RowIndex& index = *items_.index;
-  if (i < begin_ || i >= end_) {
-    const std::uint64_t number = index.find(i).stream / shuffle_.window;
-    const std::uint64_t first = number * shuffle_.window;
-    begin_ = index.begin(first);
-    end_ = index.begin(std::min(first + shuffle_.window, index.streams()));
-    window_ = Permutation(end_ - begin_, draw(key_, number));
+  if (!rows_ || i < begins_[window_] || i >= begins_[window_ + 1]) {
+    const auto after = std::ranges::upper_bound(begins_, i);
+    window_ = static_cast<std::size_t>(after - begins_.begin()) - 1;
+    const std::uint64_t number = (*windows_)[window_].number;
+    first_row_ = items_.index->begin(number * shuffle_.window);
+    rows_.emplace(begins_[window_ + 1] - begins_[window_], draw(key_, number));
   }
-  return begin_ + window_[i - begin_];
+  return first_row_ + (*rows_)[i - begins_[window_]];
 }
 
 }  // namespace millrace::training

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "training/plans/order/permutation.h"
@@ -10,7 +12,8 @@
 
 namespace millrace::training {
 
-// The shuffled order of the rows. Needs no memory per row. Confined to one thread.
+// The shuffled order of the rows. Needs no memory per row, and eight bytes per window. Confined to
+// one thread.
 class ItemOrder {
  public:
   // `items` must outlive it.
@@ -20,15 +23,20 @@ class ItemOrder {
   void read(std::uint64_t begin, std::uint64_t end, std::vector<Item>& into);
 
  private:
+  void add_windows();
   std::uint64_t row_in_window(std::uint64_t i);
 
   const Items& items_;
   Shuffle shuffle_;
   std::uint64_t key_;
   WindowedPermutation permutation_;
-  // The rows of the window that was used last, and their order.
-  std::uint64_t begin_ = 0, end_ = 0;
-  Permutation window_{1, 0};
+  // Windows of rows: where each window begins in the order, and an end.
+  std::optional<WindowOrder> windows_;
+  std::vector<std::uint64_t> begins_;
+  // The window that was used last: its place in the order, its first row, and its permutation.
+  std::size_t window_ = 0;
+  std::uint64_t first_row_ = 0;
+  std::optional<Permutation> rows_;
 };
 
 }  // namespace millrace::training

@@ -35,6 +35,7 @@ class RowMaker {
       PlannedRow& planned = into[i];
       planned.stream = streams_.stream(item.stream);
       planned.slot = static_cast<std::uint32_t>(i);
+      planned.copy = streams_.copy(item.stream);
       planned.opens = true;
       if (plain && cutter_.is_inside(item.rows, item.row)) {
         planned.row = cutter_.row_inside(item.row);
@@ -52,7 +53,7 @@ class RowMaker {
 
   void write(const Item& item, const std::optional<Bucket>& bucket, PlannedRow& into) {
     const StreamRef stream{into.stream, streams_.frames(item.stream),
-                           streams_.has_events(item.stream)};
+                           streams_.has_events(item.stream), into.copy};
     const Way way = cutter_.way(stream);
     if (bucket || way == Way::sized || way == Way::events) {
       const CutRow cut = bucket ? searched(item, stream, *bucket) : stepped(item, stream);

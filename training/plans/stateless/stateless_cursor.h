@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "training/plans/order/permutation.h"
 #include "training/plans/plan.h"
-#include "training/plans/stateless/item_order.h"
-#include "training/plans/stateless/row_maker.h"
+#include "training/plans/stateless/division.h"
 #include "training/plans/stateless/stateless_plan.h"
 
 namespace millrace::training {
@@ -22,21 +23,14 @@ class StatelessCursor final : public PlanCursor {
   bool next(PlannedBatch& into) override;
 
  private:
-  struct Place {
-    std::size_t group = 0;
-    std::uint64_t batch = 0;  // the batch of rank 0
-  };
-
-  Place drawn() const;
-  void fill(const Place& place, std::uint64_t batch, PlannedBatch& into);
+  void fill(std::size_t group, std::uint64_t batch, PlannedBatch& into);
 
   const StatelessEpoch& epoch_;
+  std::shared_ptr<const Division> division_;
   Rank rank_;
-  std::uint64_t step_, stride_, steps_;
-  Permutation groups_;  // the order of the groups' steps
-  std::vector<ItemOrder> orders_;
-  RowMaker maker_;
-  std::vector<Item> items_;  // the rows of one batch
+  std::uint64_t step_, stride_;
+  Permutation groups_;           // the order of the groups' steps
+  std::vector<GroupRows> rows_;  // by group
 };
 
 }  // namespace millrace::training

@@ -36,18 +36,10 @@ StatelessEpoch::StatelessEpoch(const Catalog& catalog, const PlanOptions& option
     : epoch_(epoch),
       options_(options),
       widths_(widths),
-      world_(world),
       streams_(catalog, options, epoch),
-      cutter_(catalog, options, epoch) {
-  std::vector<Items> all = all_items(rows);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::uint64_t key = draw_key(options.seed, Purpose::rows, epoch, i);
-    std::uint32_t columns = widths.most_columns();
-    if (i < options.buckets.size()) columns = std::min(columns, options.buckets[i]);
-    BatchRanges batches = divide(all[i], key, columns);
-    groups_.push_back({std::move(all[i]), key, std::move(batches)});
-  }
-}
+      cutter_(catalog, options, epoch),
+      items_(all_items(rows)),
+      division_(std::make_shared<const Division>(*this, world)) {}
 
 std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows) const {
   if (rows) return {*rows};
@@ -60,68 +52,37 @@ std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows) c
                            draw_key(options_.seed, Purpose::rows, epoch_, 0))};
 }
 
-// Calls visit(row) for each item from `begin` on.
-template <class Visit>
-void StatelessEpoch::for_each(const Items& items, std::uint64_t begin, std::uint64_t key,
-                              Visit visit) const {
-  constexpr std::uint64_t at_once = 256;
-  ItemOrder order(items, shuffle(), key);
-  RowMaker maker = row_maker();
-  std::vector<Item> some;
-  std::vector<PlannedRow> rows;
-  for (; begin < items.size(); begin += at_once) {
-    order.read(begin, std::min(begin + at_once, items.size()), some);
-    maker.make(some, items, rows);
-    for (const PlannedRow& planned : rows) visit(planned.row);
-  }
+std::uint64_t StatelessEpoch::batch_rows(std::size_t bucket) const {
+  if (!has_equal_batches(options_, widths_)) return 0;
+  std::uint32_t columns = widths_.most_columns();
+  if (bucket < options_.buckets.size()) columns = std::min(columns, options_.buckets[bucket]);
+  return BatchLimits::most_rows(options_, widths_.width(columns));
 }
 
-BatchRanges StatelessEpoch::divide(const Items& items, std::uint64_t key,
-                                   std::uint32_t columns) const {
-  if (has_equal_batches(options_, widths_))
-    return BatchRanges(items.size(), BatchLimits::most_rows(options_, widths_.width(columns)));
-  std::vector<std::uint64_t> begins;
-  BatchLimits batch(options_, widths_);
-  std::uint64_t number = 0;
-  for_each(items, 0, key, [&](const Row& row) {
-    const std::uint32_t needed = widths_.columns(row);
-    if (number == 0 || !batch.fits(needed)) {
-      begins.push_back(number);
-      batch.clear();
-    }
-    batch.add(needed);
-    ++number;
-  });
-  return BatchRanges(items.size(), std::move(begins));
-}
-
-std::uint64_t StatelessEpoch::steps(const Group& group, std::uint32_t world) const {
-  const std::uint64_t batches = group.batches.size();
-  return options_.drop_last ? batches / world : (batches + world - 1) / world;
-}
-
-std::uint64_t StatelessEpoch::steps(std::uint32_t world) const {
-  std::uint64_t sum = 0;
-  for (const Group& group : groups_) sum += steps(group, world);
-  return sum;
+std::shared_ptr<const Division> StatelessEpoch::division(std::uint32_t world) const {
+  if (division_->world() == world) return division_;
+  return std::make_shared<const Division>(*this, world);
 }
 
 PlanTotals StatelessEpoch::totals() const {
   PlanTotals totals;
-  for (const Group& group : groups_) {
-    totals.rows += group.items.size();
-    totals.frames += group.items.frames;
-    const std::uint64_t given = steps(group, world_) * world_, batches = group.batches.size();
+  for (const Items& items : items_) {
+    totals.rows += items.size();
+    totals.frames += items.frames;
+  }
+  for (const BatchGroup& group : division_->groups()) {
+    const std::uint64_t given = group.steps * division_->world(), batches = group.batches.size();
     if (given > batches) {
-      const auto [begin, end] = group.batches[given - world_];
+      const auto [begin, end] = group.batches[given - division_->world()];
       totals.padding_rows += (given - batches) * (end - begin);
     }
-    if (given >= batches) continue;
-    // The remainder is left out.
-    for_each(group.items, group.batches[given].first, group.key, [&](const Row& row) {
-      --totals.rows;
-      totals.frames -= row.size;
-    });
+    std::vector<PlannedRow> rows;
+    for (std::uint64_t i = 0; i < group.left_out_count; ++i) {
+      const auto [begin, end] = group.batches[group.left_out + i];
+      GroupRows(*this, group).read(begin, end, rows);
+      totals.rows -= rows.size();
+      for (const PlannedRow& planned : rows) totals.frames -= planned.row.size;
+    }
   }
   return totals;
 }
@@ -145,7 +106,17 @@ StatelessPlan::StatelessPlan(const Catalog& catalog, const PlanOptions& options,
 }
 
 std::unique_ptr<EpochPlan> StatelessPlan::epoch(std::uint64_t epoch) const {
-  return std::make_unique<StatelessEpoch>(catalog_, options_, widths_, epoch, world_, rows_);
+  auto divided =
+      std::make_unique<StatelessEpoch>(catalog_, options_, widths_, epoch, world_, rows_);
+  if (divided->steps() > 0) return divided;
+  std::uint64_t batches = 0;
+  for (const BatchGroup& group : divided->division(world_)->groups())
+    batches += group.batches.size();
+  if (batches == 0) throw EmptyEpoch(epoch, "no stream is long enough for a row");
+  throw EmptyEpoch(epoch, "it has " + std::to_string(batches) +
+                              " batches for world = " + std::to_string(world_) +
+                              "; use smaller batches, fewer ranks, or drop_last = false, which "
+                              "completes a step with batches of padding");
 }
 
 std::uint64_t StatelessPlan::most_padded_frames(Rank rank) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,13 +9,14 @@
 
 #include "training/catalog.h"
 #include "training/plans/order/epoch_streams.h"
+#include "training/plans/order/permutation.h"
 #include "training/plans/order/windowed_permutation.h"
 #include "training/plans/plan.h"
 #include "training/plans/plan_options.h"
 #include "training/plans/rows/row_widths.h"
 #include "training/plans/rows/stream_cutter.h"
-#include "training/plans/stateless/batch_ranges.h"
-#include "training/plans/stateless/item_order.h"
+#include "training/plans/stateless/division.h"
+#include "training/plans/stateless/items.h"
 #include "training/plans/stateless/row_maker.h"
 
 namespace millrace::training {
@@ -23,45 +25,45 @@ namespace millrace::training {
 // bucket. At step s, rank r of W gets batch number k * W + r of the group that is drawn for s.
 class StatelessEpoch final : public EpochPlan {
  public:
-  struct Group {
-    Items items;
-    std::uint64_t key = 0;  // for its order
-    BatchRanges batches;
-  };
   // The references must outlive it. `world` is that of steps() and totals(). `rows` are the rows of
   // every epoch, if they are equal.
   StatelessEpoch(const Catalog& catalog, const PlanOptions& options, const RowWidths& widths,
                  std::uint64_t epoch, std::uint32_t world, const std::optional<Items>& rows);
 
-  std::uint64_t steps() const override { return steps(world_); }
+  std::uint64_t steps() const override { return division_->steps(); }
   PlanTotals totals() const override;
   std::unique_ptr<PlanCursor> cursor(Rank rank, std::uint64_t step,
                                      std::uint64_t stride) const override;
 
-  // The same for any world.
-  std::uint64_t steps(std::uint32_t world) const;
-  std::uint64_t steps(const Group& group, std::uint32_t world) const;
+  // The batches for any number of ranks.
+  std::shared_ptr<const Division> division(std::uint32_t world) const;
 
   std::uint64_t epoch() const { return epoch_; }
   const PlanOptions& options() const { return options_; }
   const RowWidths& widths() const { return widths_; }
-  const std::vector<Group>& groups() const { return groups_; }
+  // The rows of each bucket, and the key of their order.
+  const std::vector<Items>& items() const { return items_; }
+  std::uint64_t key(std::size_t bucket) const {
+    return draw_key(options_.seed, Purpose::rows, epoch_, bucket);
+  }
+  // The rows of a bucket have more columns than this.
+  std::uint32_t above(std::size_t bucket) const {
+    return bucket > 0 ? options_.buckets[bucket - 1] : 0;
+  }
+  // The rows of each batch of a bucket; 0: the limits decide.
+  std::uint64_t batch_rows(std::size_t bucket) const;
   Shuffle shuffle() const { return {options_.shuffle, options_.shuffle_window}; }
   RowMaker row_maker() const { return RowMaker(streams_, cutter_, widths_); }
 
  private:
   std::vector<Items> all_items(const std::optional<Items>& rows) const;
-  template <class Visit>
-  void for_each(const Items& items, std::uint64_t begin, std::uint64_t key, Visit visit) const;
-  BatchRanges divide(const Items& items, std::uint64_t key, std::uint32_t columns) const;
-
   std::uint64_t epoch_;
   const PlanOptions& options_;
   const RowWidths& widths_;
-  std::uint32_t world_;
   EpochStreams streams_;
   StreamCutter cutter_;
-  std::vector<Group> groups_;
+  std::vector<Items> items_;
+  std::shared_ptr<const Division> division_;
 };
 
 // A plan without state: rows of their own, or whole streams. Also RETURNN's plans.

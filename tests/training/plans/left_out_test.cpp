@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches that an epoch leaves out: of which buckets and places they are.
+#include <catch2/catch.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/training/plans/listed_catalog.h"
+#include "tests/training/plans/read_plan.h"
+#include "training/plans/plan_options.h"
+
+namespace millrace::training {
+namespace {
+
+// The rows of all ranks, by stream and number.
+std::set<std::pair<std::uint64_t, std::uint64_t>> given_rows(const EpochPlan& epoch,
+                                                             std::uint32_t world) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+  for (std::uint32_t rank = 0; rank < world; ++rank)
+    for (const PlannedBatch& batch : batches_of(epoch, {.rank = {rank, world}}))
+      for (const PlannedRow& row : batch.framed) given.emplace(row.stream, row.row.seq);
+  return given;
+}
+
+TEST_CASE("no bucket is left out in all epochs, however few rows it has") {
+  for (const bool shuffle : {true, false})
+    for (const std::uint64_t scarce : {10u, 50u, 90u}) {  // of which there are six
+      std::vector<std::uint64_t> lengths(192, 30);
+      lengths.insert(lengths.end(), 192, 70);
+      for (int i = 0; i < 6; ++i) lengths.push_back(scarce);
+      const ListedCatalog catalog(lengths);
+      PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .shuffle = shuffle, .rows = 4};
+      options.buckets = {20, 40, 60, 80};
+      const auto plan = plan_of(catalog, options, {0, 4});
+      std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+      for (std::uint64_t epoch = 0; epoch < 40; ++epoch) {
+        const auto rows = given_rows(*plan->epoch(epoch), 4);
+        CHECK(rows.size() > 390 - 4 * 4);
+        given.insert(rows.begin(), rows.end());
+      }
+      INFO(scarce << (shuffle ? " shuffled" : ""));
+      CHECK(given.size() == 390);
+    }
+}
+
+TEST_CASE("other batches are left out in each epoch, also without shuffling") {
+  for (const bool shuffle : {true, false}) {
+    const ListedCatalog catalog(std::vector<std::uint64_t>(27, 10));
+    const PlanOptions options{
+        .mode = PlanMode::stateless, .chunk = {}, .shuffle = shuffle, .rows = 2};
+    const auto plan = plan_of(catalog, options, {0, 4});
+    std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+    for (std::uint64_t epoch = 0; epoch < 30; ++epoch)
+      given.merge(given_rows(*plan->epoch(epoch), 4));
+    CHECK(given.size() == 27);
+  }
+}
+
+TEST_CASE("an epoch without a step is an error that names batches and ranks") {
+  const ListedCatalog catalog(std::vector<std::uint64_t>(11, 10));
+  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 4};
+  CHECK_THROWS_WITH(plan_of(catalog, options, {0, 8})->epoch(2),
+                    "epoch 2 has no step: it has 3 batches for world = 8; use smaller batches, "
+                    "fewer ranks, or drop_last = false, which completes a step with batches of "
+                    "padding");
+  options.drop_last = false;
+  CHECK(plan_of(catalog, options, {0, 8})->epoch(2)->steps() == 1);
+}
+
+TEST_CASE("batches of a bucket have one width on all ranks, with rows of narrower buckets too") {
+  std::vector<std::uint64_t> lengths(6, 30);
+  lengths.push_back(70);
+  const ListedCatalog catalog(lengths);
+  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 2};
+  options.buckets = {40};
+  options.width_buckets = {40, 80};
+  const auto plan = plan_of(catalog, options, {0, 4});
+  for (std::uint64_t number = 0; number < 8; ++number) {
+    const auto epoch = plan->epoch(number);
+    REQUIRE(epoch->steps() == 1);
+    for (std::uint32_t rank = 0; rank < 4; ++rank)
+      CHECK(batches_of(*epoch, {.rank = {rank, 4}}).front().width == 80);
+  }
+}
+
+TEST_CASE("windows come in another order in each epoch") {
+  const ListedCatalog catalog(std::vector<std::uint64_t>(100, 8));
+  for (const bool whole : {true, false}) {
+    PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 5};
+    if (!whole) options.chunk.emplace().spec.size = 4;
+    options.shuffle_window = 20;
+    const auto plan = plan_of(catalog, options);
+    std::set<std::uint64_t> first;
+    for (std::uint64_t epoch = 0; epoch < 20; ++epoch)
+      first.insert(batches_of(*plan->epoch(epoch)).front().framed.front().stream / 20);
+    CHECK(first.size() > 2);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::training

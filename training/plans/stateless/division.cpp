@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/plans/stateless/division.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "training/plans/order/permutation.h"
+#include "training/plans/stateless/batch_limits.h"
+#include "training/plans/stateless/stateless_plan.h"
+
+namespace millrace::training {
+
+GroupRows::GroupRows(const StatelessEpoch& epoch, const BatchGroup& group)
+    : epoch_(epoch),
+      group_(group),
+      order_(epoch.items()[group.number], epoch.shuffle(), epoch.key(group.number)),
+      maker_(epoch.row_maker()) {}
+
+void GroupRows::read(std::uint64_t begin, std::uint64_t end, std::vector<PlannedRow>& into) {
+  const std::uint64_t own = group_.own;
+  order_.read(std::min(begin, own), std::min(end, own), items_);
+  maker_.make(items_, epoch_.items()[group_.number], into);
+  for (std::uint64_t i = std::max(begin, own); i < end; ++i) {
+    into.push_back(group_.moved[i - own]);
+    into.back().slot = static_cast<std::uint32_t>(into.size() - 1);
+  }
+}
+
+// The batches of a group so far.
+class Division::Filling {
+ public:
+  // `each`: rows of a batch; 0: the limits decide.
+  Filling(const StatelessEpoch& epoch, std::uint64_t each)
+      : each_(each), limits_(epoch.options(), epoch.widths()) {}
+
+  // The next rows, of a group with equal batches.
+  void skip(std::uint64_t rows) { rows_ += rows; }
+  void add(std::uint32_t columns) {
+    if (each_ == 0 && !fits(columns)) {
+      begins_.push_back(rows_);
+      limits_.clear();
+    }
+    limits_.add(columns);
+    ++rows_;
+  }
+  // True if a row fits into the last batch.
+  bool fits(std::uint32_t columns) const {
+    if (each_ > 0) return rows_ % each_ > 0;
+    return !begins_.empty() && limits_.fits(columns);
+  }
+  // Keeps the first batches only.
+  void cut(std::uint64_t batches) {
+    rows_ = ranges()[batches].first;
+    if (each_ == 0) begins_.resize(batches);
+  }
+
+  bool has_equal_batches() const { return each_ > 0; }
+  std::uint64_t rows() const { return rows_; }
+  std::uint64_t batches() const { return each_ > 0 ? (rows_ + each_ - 1) / each_ : begins_.size(); }
+  BatchRanges ranges() const {
+    return each_ > 0 ? BatchRanges(rows_, each_) : BatchRanges(rows_, begins_);
+  }
+
+ private:
+  std::uint64_t each_;
+  BatchLimits limits_;
+  std::uint64_t rows_ = 0;
+  std::vector<std::uint64_t> begins_;
+};
+
+Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(world) {
+  for (std::size_t i = 0; i < epoch.items().size(); ++i)
+    if (const std::uint64_t rows = epoch.items()[i].size(); rows > 0)
+      groups_.push_back({.number = i, .own = rows});
+  if (groups_.empty()) return;
+  const std::size_t target = drawn(epoch);
+  // A wider group takes rows from narrower ones before these are divided.
+  for (std::size_t i = groups_.size(); --i > target;) {
+    Filling filling = divided(epoch, groups_[i]);
+    complete(epoch, i, filling);
+    finish(epoch, groups_[i], std::move(filling));
+  }
+  for (std::size_t i = 0; i <= target; ++i) {
+    Filling filling = divided(epoch, groups_[i]);
+    if (i < target) move_up(epoch, i, filling);
+    finish(epoch, groups_[i], std::move(filling));
+  }
+}
+
+// A group is drawn as often as it has rows.
+std::size_t Division::drawn(const StatelessEpoch& epoch) const {
+  std::uint64_t rows = 0;
+  for (const BatchGroup& group : groups_) rows += group.own;
+  std::uint64_t row =
+      draw(draw_key(epoch.options().seed, Purpose::left_out, epoch.epoch()), 0) % rows;
+  std::size_t number = 0;
+  while (row >= groups_[number].own) row -= groups_[number++].own;
+  return number;
+}
+
+Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group) const {
+  Filling filling(epoch, epoch.batch_rows(group.number));
+  const std::uint64_t rows = group.own + group.moved.size();
+  if (filling.has_equal_batches()) {
+    filling.skip(rows);
+    return filling;
+  }
+  constexpr std::uint64_t at_once = 256;
+  GroupRows reader(epoch, group);
+  std::vector<PlannedRow> some;
+  for (std::uint64_t begin = 0; begin < rows; begin += at_once) {
+    reader.read(begin, std::min(begin + at_once, rows), some);
+    for (const PlannedRow& row : some) filling.add(epoch.widths().columns(row.row));
+  }
+  return filling;
+}
+
+// Takes the last rows of narrower groups, until each rank has a batch of the last step.
+void Division::complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling) {
+  if (filling.batches() % world_ == 0) return;
+  for (std::size_t narrow = wide; narrow-- > 0;) {
+    BatchGroup& from = groups_[narrow];
+    GroupRows reader(epoch, from);
+    for (std::vector<PlannedRow> row; from.own > 0; --from.own) {
+      reader.read(from.own - 1, from.own, row);
+      const std::uint32_t columns = epoch.widths().columns(row.front().row);
+      if (filling.batches() % world_ == 0 && !filling.fits(columns)) return;
+      filling.add(columns);
+      groups_[wide].moved.push_back(row.front());
+    }
+  }
+}
+
+void Division::move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling& filling) {
+  const std::uint64_t remainder = filling.batches() % world_, rows = filling.rows();
+  if (remainder == 0) return;
+  BatchGroup& from = groups_[narrow];
+  filling.cut(filling.batches() - remainder);
+  std::vector<PlannedRow> moved;
+  GroupRows(epoch, from).read(filling.rows(), rows, moved);
+  auto& into = groups_[narrow + 1].moved;
+  into.insert(into.end(), moved.begin(), moved.end());
+  from.own = std::min(from.own, filling.rows());
+  from.moved.resize(filling.rows() - from.own);
+}
+
+void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling) {
+  // Ranks have equal widths, where the width is that of the bucket.
+  if (!group.moved.empty() && filling.has_equal_batches())
+    group.least = epoch.above(group.number) + 1;
+  group.batches = filling.ranges();
+  const std::uint64_t batches = group.batches.size(), remainder = batches % world_;
+  group.steps = batches / world_;
+  if (!epoch.options().drop_last && remainder > 0) ++group.steps;
+  steps_ += group.steps;
+  if (!epoch.options().drop_last) return;
+  // A random order ends with other batches in each epoch. Otherwise their place is drawn.
+  const bool anywhere = !epoch.shuffle().on || !group.moved.empty();
+  const std::uint64_t key = draw_key(epoch.options().seed, Purpose::batches, epoch.epoch());
+  group.left_out = anywhere ? draw(key, 0) % (batches - remainder + 1) : batches - remainder;
+  group.left_out_count = remainder;
+}
+
+std::pair<std::size_t, std::uint64_t> Division::find(std::uint64_t step) const {
+  std::size_t group = 0;
+  for (; step >= groups_[group].steps; ++group) step -= groups_[group].steps;
+  return {group, step};
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "training/plans/plan.h"
+#include "training/plans/stateless/batch_ranges.h"
+#include "training/plans/stateless/item_order.h"
+#include "training/plans/stateless/row_maker.h"
+
+namespace millrace::training {
+
+class StatelessEpoch;
+
+// The rows of one bucket in batches. At each step, all ranks have batches of one group.
+struct BatchGroup {
+  std::size_t number = 0;   // number of the bucket in StatelessEpoch::items()
+  std::uint32_t least = 0;  // fewest columns of its batches
+  std::uint64_t own = 0;    // items that stay in this group, from the first one on
+  // Rows of narrower groups. In the batches they follow the own ones.
+  std::vector<PlannedRow> moved{};
+  BatchRanges batches{0, 1};
+  std::uint64_t steps = 0;
+  // The batches that no rank gets: [first, first + count).
+  std::uint64_t left_out = 0, left_out_count = 0;
+};
+
+// Reads the rows of a group, in the order of its batches. Confined to one thread.
+class GroupRows {
+ public:
+  // The arguments must outlive it.
+  GroupRows(const StatelessEpoch& epoch, const BatchGroup& group);
+
+  // Writes the rows [begin, end), of which the first has slot 0.
+  void read(std::uint64_t begin, std::uint64_t end, std::vector<PlannedRow>& into);
+
+ private:
+  const StatelessEpoch& epoch_;
+  const BatchGroup& group_;
+  ItemOrder order_;
+  RowMaker maker_;
+  std::vector<Item> items_;
+};
+
+// The batches of a stateless epoch for one number of ranks, in groups from narrow to wide.
+//
+// A step needs a batch for each rank. The remainder of a bucket is moved into the next wider one,
+// up to a bucket that is drawn for the epoch. Wider buckets than that are completed with rows of
+// narrower ones. So only the drawn one has a remainder, of fewer batches than ranks: it is left
+// out, or padding completes its step. A bucket that is smaller than a step is therefore used in
+// other epochs, if not in this one.
+//
+// Immutable after construction, and thread-safe.
+class Division {
+ public:
+  // `epoch` is used by the constructor only.
+  Division(const StatelessEpoch& epoch, std::uint32_t world);
+
+  std::uint32_t world() const { return world_; }
+  const std::vector<BatchGroup>& groups() const { return groups_; }
+  // The group of a step in the order of the groups, and the number of this step in it.
+  std::pair<std::size_t, std::uint64_t> find(std::uint64_t step) const;
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  class Filling;
+
+  std::size_t drawn(const StatelessEpoch& epoch) const;
+  Filling divided(const StatelessEpoch& epoch, const BatchGroup& group) const;
+  void complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling);
+  void move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling& filling);
+  void finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling);
+
+  std::uint32_t world_;
+  std::vector<BatchGroup> groups_;  // those with rows
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace millrace::training
