@@ -58,7 +58,8 @@ std::optional<TrainerHello> read(const wire::Trainer& in) {
                       .world = in.world(),
                       .epoch = in.epoch(),
                       .step = in.step(),
-                      .stride = in.stride()};
+                      .stride = in.stride(),
+                      .resets = in.resets()};
 }
 
 std::optional<Hello> read(const wire::Hello& in) {
@@ -263,10 +264,11 @@ bool read(const wire::Batch& in, HandedBatch& out) {
   out.step = in.step();
   out.steps = in.steps();
   out.body = in.body();
+  out.failed = wire::view(in.failed());
   return in.trigger() < count_of<Trigger>() && has_position(in) && in.rows() <= max_count &&
          in.width() <= max_count && read_rows(in.framed(), true, in.width(), out.framed) &&
          read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
-         out.framed.size() <= in.rows() &&
+         out.framed.size() <= in.rows() && (out.failed.empty() || is_json(out.failed)) &&
          (out.framed.size() + out.marks.size() > 0 || (in.steps() > 0 && in.rows() > 0));
 }
 

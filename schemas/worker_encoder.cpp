@@ -106,7 +106,7 @@ flatbuffers::Offset<wire::Trainer> encode_trainer(Builder& builder,
                                                   const std::optional<TrainerHello>& trainer) {
   if (!trainer) return 0;
   return wire::CreateTrainer(builder, trainer->rank, trainer->world, trainer->epoch, trainer->step,
-                             trainer->stride);
+                             trainer->stride, trainer->resets);
 }
 
 }  // namespace
@@ -186,6 +186,8 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   if (!values.empty())
     tensor =
         builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()), values.size());
+  flatbuffers::Offset<flatbuffers::String> failed = 0;
+  if (!batch.failed.empty()) failed = builder_->CreateString(batch.failed);
   const auto opened_text = encode_opened_text(*builder_, batch.opened);
   const auto opened = encode_opened(*builder_, batch.opened);
   const auto marks = encode_rows(*builder_, batch.marks);
@@ -207,6 +209,7 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   table.add_step(batch.step);
   table.add_steps(batch.steps);
   table.add_body(batch.body);
+  table.add_failed(failed);
   return finish(*builder_, table.Finish());
 }
 

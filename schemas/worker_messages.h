@@ -37,6 +37,7 @@ struct TrainerHello {
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;
   std::uint64_t stride = 1;
+  bool resets = false;  // it has lost the states of its slots: its first rows have RESET
   bool operator==(const TrainerHello&) const = default;
 };
 
@@ -118,6 +119,9 @@ struct HandedBatch {
   std::uint64_t epoch = 0, step = 0;
   std::uint64_t steps = 0;  // number of steps of the epoch
   std::uint32_t body = 0;   // most frames of a body: determines the entries of companions
+  // Streams that are skipped from this batch on: a JSON array of objects with stream, name,
+  // message, fault, epoch and step. Empty: there are none.
+  std::string failed;
 };
 
 // worker -> service: a batch is done. Batches are returned in their order; by trainers in any.

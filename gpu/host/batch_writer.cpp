@@ -30,6 +30,16 @@ void BatchWriter::put_mark(std::uint32_t at, const RowControl& row) const {
   control(std::size_t{shape_.rows} + at, row);
 }
 
+void BatchWriter::move(std::uint32_t from, std::uint32_t to) const {
+  if (from != to)
+    std::memcpy(slab_.data() + to * row_bytes_, slab_.data() + from * row_bytes_, row_bytes_);
+}
+
+void BatchWriter::relayout(std::uint32_t marks) {
+  shape_.marks = marks;
+  layout_ = layout_of(shape_);
+}
+
 SlabShape BatchWriter::finish() {
   assert(marked_ == shape_.marks);
   return finish(added_);

@@ -53,6 +53,13 @@ class BatchWriter {
   // The same for row number `at` of the rows with frames, and of the marker rows.
   void put(std::uint32_t at, const RowControl& row, const std::array<Bytes, 2>& window) const;
   void put_mark(std::uint32_t at, const RowControl& row) const;
+  // Leaves rows with frames out, after put() of the others: the tensor's row `from` becomes row
+  // `to`. After these, relayout() gives the batch another number of marker rows, and control()
+  // writes the controls again, as put_mark() does. The companions must be written again, too.
+  void move(std::uint32_t from, std::uint32_t to) const;
+  void relayout(std::uint32_t marks);
+  // The entry of row number `at` in the control arrays; put() writes it, too.
+  void control(std::size_t at, const RowControl& row) const;
   // The memory of the companions.
   MutableBytes companions() const { return slab_.subspan(layout_.companions, shape_.companions); }
 
@@ -64,8 +71,6 @@ class BatchWriter {
   SlabShape finish(std::uint32_t framed);
 
  private:
-  void control(std::size_t entry, const RowControl& row) const;
-
   RowWriter rows_;
   std::uint32_t slots_;
   MutableBytes slab_;

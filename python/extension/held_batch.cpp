@@ -208,6 +208,7 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("epoch", [](const HeldBatch& b) { return b.open().epoch(); })
       .def_prop_ro("step", [](const HeldBatch& b) { return b.open().step(); })
       .def_prop_ro("steps", [](const HeldBatch& b) { return b.open().steps(); })
+      .def_prop_ro("failed", [](const HeldBatch& b) { return std::string_view(b.open().failed()); })
       .def_prop_ro("companions", &companions)
       .def("use_on", &HeldBatch::use_on)
       .def_prop_ro("open", &HeldBatch::is_open)

@@ -97,6 +97,7 @@ class Batch:
     framed: bytes
     marks: bytes
     opened: list[tuple[int, int, str, str]]
+    failed: str
     def use_on(self, stream: int) -> None: ...
     def fail(self, error: BaseException) -> None: ...
     def done(
@@ -151,6 +152,7 @@ class Recordings:
 class Catalog:
     size: int
     digest: int
+    extent: str
     frame_type: tuple[str, int, float, bool]
     companions: list[tuple[str, str, int, int, int]]
     def name(self, stream: int) -> str: ...
@@ -167,6 +169,7 @@ def open_files(
     pipeline: str,
     companions: Iterable[tuple[str, str, int, int, str | None]],
     progress: Callable[[int, int], object],
+    extent: str,
 ) -> Catalog: ...
 def of_object(
     source: object,
@@ -205,7 +208,7 @@ class Loader:
     stats: dict[str, Any]
     def __init__(self, plan: Plan, stride: int, first_step: int) -> None: ...
     def next(self, seconds: float | None) -> Batch | None: ...
-    def seek(self, epoch: int, step: int) -> None: ...
+    def seek(self, epoch: int, step: int, resets: bool) -> None: ...
     def stop(self) -> None: ...
     def steps(self) -> int: ...
     def totals(self) -> tuple[int, int, int]: ...
@@ -223,7 +226,7 @@ class Trainer:
         name: str,
         credits: int,
         device: str,
-        position: tuple[int, int, int, int, int],
+        position: tuple[int, int, int, int, int, bool],
         wait: float,
         on_wait: Callable[[str], object],
         meanwhile: Callable[[], object],

@@ -25,6 +25,7 @@ class WholeStream:
     stream: int  #: number of the stream in the catalog
     epoch: int  #: number of the epoch
     rate: float  #: frames per second
+    copy: int = 0  #: number of this copy, if the epoch repeats the stream
 
 
 Augment = Callable[[WholeStream, np.random.Generator], WholeStream]
@@ -45,23 +46,23 @@ class SourceOfChanges:
     def changes_lengths(self) -> bool:
         return self._lengths is not None
 
-    def frames(self, epoch: int, stream: int, frames: int) -> int:
+    def frames(self, epoch: int, stream: int, copy: int, frames: int) -> int:
         """The number of frames of the stream in this epoch."""
         if self._lengths is None:
             return frames
-        changed = int(self._lengths(frames, self._generator(epoch, self._catalog.name(stream))))
+        changed = int(self._lengths(frames, self._generator(epoch, self._catalog.name(stream), copy)))
         if changed < 0:
             raise ValueError(f"augment.frames() returned {changed} for stream {self._catalog.name(stream)!r}")
         return changed
 
-    def change(self, epoch: int, stream: int, frames: NDArray[Any],
+    def change(self, epoch: int, stream: int, copy: int, frames: NDArray[Any],
                companions: list[NDArray[Any]]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """The frames and companions that ``augment`` returns, contiguous, and in their types."""
         name, meta = self._catalog.name(stream), self._catalog.meta(stream)
-        wanted = self.frames(epoch, stream, len(frames))
+        wanted = self.frames(epoch, stream, copy, len(frames))
         given = WholeStream(frames, dict(zip(self._companions, companions)), json.loads(meta) if meta else {}, name,
-                            stream, epoch, self._rate)
-        changed = self._augment(given, self._generator(epoch, name))
+                            stream, epoch, self._rate, copy)
+        changed = self._augment(given, self._generator(epoch, name, copy))
         if not isinstance(changed, WholeStream):
             raise TypeError(f"augment must return the stream, not {changed!r}")
         if len(changed.frames) != wanted:
@@ -77,6 +78,7 @@ class SourceOfChanges:
         array = checked(changed.frames, "augment: frames", wanted, frames.shape[1])
         return converted(array, frames.dtype, "augment: frames"), arrays
 
-    def _generator(self, epoch: int, name: str) -> np.random.Generator:
+    def _generator(self, epoch: int, name: str, copy: int) -> np.random.Generator:
         hashed = hashlib.blake2b(name.encode(), digest_size=8).digest()
-        return np.random.default_rng([self._seed, epoch, int.from_bytes(hashed, "little")])
+        copies = [copy] if copy else []  # a stream that is not repeated has the draws of one that is
+        return np.random.default_rng([self._seed, epoch, int.from_bytes(hashed, "little"), *copies])

@@ -63,12 +63,13 @@ class BatchServer:
     def is_attached(self) -> bool:
         return self._core is not None
 
-    def next(self, position: tuple[int, int], stride: int, deadline: float | None) -> _core.Batch | None:
-        """The next batch; None at the deadline, or if the epoch of ``position``, its step, has no such step."""
+    def next(self, position: tuple[int, int], stride: int, deadline: float | None, resets: bool) -> _core.Batch | None:
+        """The next batch; None at the deadline, or if the epoch of ``position``, its step, has no such step. ``resets``: its
+        rows have RESET, because the states of the slots are lost."""
         while True:
             try:
                 if self._core is None:
-                    if not self._attach_again(position, stride, deadline):
+                    if not self._attach_again(position, stride, deadline, resets):
                         return None
                     if self.plan["epoch"] == position[0] and position[1] >= self.plan["steps"]:
                         return None
@@ -90,7 +91,8 @@ class BatchServer:
         """Whether the plan has ended before this epoch."""
         return self.plan.get("epochs") is not None and epoch >= self.plan["epochs"]
 
-    def attach(self, position: tuple[int, int], stride: int, wait: float, until: float | None = None) -> None:
+    def attach(self, position: tuple[int, int], stride: int, wait: float, until: float | None = None,
+               resets: bool = False) -> None:
         """Attaches at this step, and checks that the plan is that of the attachment before."""
 
         def meanwhile() -> None:
@@ -99,7 +101,7 @@ class BatchServer:
 
         place = self._place
         core = _core.Trainer(
-            self.url, _name(place), self._credits, self._device, (place.rank, place.world, *position, stride), wait,
+            self.url, _name(place), self._credits, self._device, (place.rank, place.world, *position, stride, resets), wait,
             lambda why: _log.warning("%s; waiting for up to %g s", why, wait), meanwhile,
         )
         plan = json.loads(core.plan)
@@ -156,16 +158,16 @@ class BatchServer:
             self._conflict = now
         return now < self._conflict + _CONFLICT
 
-    def _attach_again(self, position: tuple[int, int], stride: int, deadline: float | None) -> bool:
+    def _attach_again(self, position: tuple[int, int], stride: int, deadline: float | None, resets: bool) -> bool:
         """Returns false at the deadline. Raises WorkerError if an attempt failed."""
         if self._outage is None:
-            self.attach(position, stride, _WAIT, None if deadline is None else _end_of_attempt(deadline))
+            self.attach(position, stride, _WAIT, None if deadline is None else _end_of_attempt(deadline), resets)
             return True
         while (left := self._outage.retry_at - time.monotonic()) > 0:
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             time.sleep(min(left, _POLL_PERIOD))
-        self.attach(position, stride, 0, _end_of_attempt(deadline))
+        self.attach(position, stride, 0, _end_of_attempt(deadline), resets)
         _log.warning("attached again to %s at epoch %d, step %d", self.url, *position)
         return True
 

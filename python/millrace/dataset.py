@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches for training: the chunks, resets and batches of the service, from streams at rest."""
 
-import atexit
-import bisect
 import logging
 import os
 import time
-import weakref
 from collections.abc import Generator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from millrace import _core
+from millrace.at_exit import close_at_exit
 from millrace.augmentation import Augment
 from millrace.batch import Batch
+from millrace.catalogs.lhotse import cuts_of
 from millrace.dataset_keys import companion_key, element_of, named, plain
 from millrace.dataset_properties import DatasetProperties
 from millrace.dataset_stats import Stats, stats_of
-from millrace.errors import PlanDiffers
+from millrace.failed_streams import FailedStreams
 from millrace.plan_feed import Feed, Loader, LocalFeed, Part, Request, parts_of
-from millrace.plan_origin import compare_ranks, difference_of, step_in_world
+from millrace.plan_origin import compare_ranks, feed_after, step_in_world
 from millrace.progress_bar import index_progress
 from millrace.remote_feed import RemoteFeed, is_served
 from millrace.request import whole
@@ -77,6 +76,7 @@ class Dataset(DatasetProperties):
         buffers: int | None = None,
         companions: Mapping[str, Any] | None = None,
         augment: Augment | None = None,
+        on_error: str = "raise",
         pipeline: str = "",
         stride: int = 1,
         first_step: int = 0,
@@ -114,6 +114,8 @@ class Dataset(DatasetProperties):
         ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``.
         ``augment``: called with each whole stream (``millrace.WholeStream``) and a NumPy generator; returns the stream.
         ``augment.frames(n, generator)`` gives its number of frames, if that changes.
+        ``on_error``: "raise": a stream that cannot be delivered is a DataError at its step. "skip": its rows are padding
+        rows up to its end in the epoch, and ``failed`` lists it.
         ``pipeline``: the pipeline whose recordings are read; all by default.
         ``stride``, ``first_step``: take every ``stride``-th step, in later epochs from ``first_step`` on.
         ``progress``: show a bar while the index is made.
@@ -130,7 +132,7 @@ class Dataset(DatasetProperties):
             "max_padded_frames": max_padded_frames, "max_waste": max_waste, "drop_last": drop_last,
             "width_buckets": width_buckets, "packed_batch_size": packed_batch_size, "max_pad_size": max_pad_size,
             "rank": rank, "world": world, "device": device, "prefetch": prefetch, "threads": threads,
-            "buffers": buffers,
+            "buffers": buffers, "on_error": on_error,
         }
         self._companions = named(companions)
         self._keys = {key: plain(value) for key, value in keys.items() if value is not None}
@@ -141,6 +143,7 @@ class Dataset(DatasetProperties):
         self._first_step = whole("first_step", first_step, 0)
         self._shows_progress = progress
         self._position = (0, self._first_step)
+        self._resets = False  # the states of the slots do not belong to the next step
         self._reset()
         self._open()
 
@@ -153,6 +156,7 @@ class Dataset(DatasetProperties):
         self._looped = 0.0  # seconds
         self._loop_began: float | None = None
         self._next_began: float | None = None  # the first call of next()
+        self._failed = FailedStreams()
 
     def _open(self) -> Feed:
         feed = self._feed
@@ -178,9 +182,9 @@ class Dataset(DatasetProperties):
         if self._loader is None or self._process != os.getpid():
             position = self._position if self._loader is None else self._loader.position
             loader = self._open().loader()
-            loader.seek(*position)
+            loader.seek(*position, self._resets)
             self._loader, self._process = loader, os.getpid()
-            _open_data.add(self)
+            close_at_exit(self)
         return self._loader
 
     def copy(self, **changes: Any) -> "Dataset":
@@ -191,17 +195,7 @@ class Dataset(DatasetProperties):
     def cuts(self, batch: Batch) -> list[Any]:
         """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
         ``millrace.catalogs.LhotseCuts``."""
-        sources = [part.source for part in self._parts]
-        starts = [0]
-        for source in sources:
-            if not hasattr(source, "cut"):
-                raise TypeError("cuts() needs streams of millrace.catalogs.LhotseCuts")
-            starts.append(starts[-1] + len(source))
-        cuts = []
-        for row in batch.framed:
-            part = bisect.bisect_right(starts, row.stream) - 1
-            cuts.append(sources[part].cut(row.stream - starts[part], row))
-        return cuts
+        return cuts_of([part.source for part in self._parts], batch)
 
     def __len__(self) -> int:
         """Number of steps of this epoch and rank, from its beginning. With a stride, those that this one takes."""
@@ -222,12 +216,23 @@ class Dataset(DatasetProperties):
         return self._position if self._loader is None else self._loader.position
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """Continues there. Nothing of the steps before is read."""
+        """Continues there. Nothing of the steps before is read.
+
+        In the middle of an epoch, the model has no states of the streams at another place. So the first row of each slot
+        has RESET there, with the reason worker_lost. ``load_state_dict`` sets none: the states come with the model.
+        """
         position = (whole("epoch", epoch, 0), whole("step", step, 0))
+        if position != self._at():
+            self._resets = position[1] > 0 and self._stride == 1
+        self._move(*position, resets=self._resets)
+
+    def _move(self, epoch: int, step: int, *, resets: bool = False) -> None:
+        """Continues there. ``resets``: the first row of each slot has RESET."""
+        self._resets = resets
         if self._loader is None:
-            self._position = position
+            self._position = (epoch, step)
         else:
-            self._opened_loader().seek(*position)
+            self._opened_loader().seek(epoch, step, resets)
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was taken, and the origin of the plan, for a checkpoint.
@@ -235,20 +240,24 @@ class Dataset(DatasetProperties):
         It consists of JSON values. It is the same for all ranks.
         """
         epoch, step = self._at()
-        return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._keys["world"], "origin": self._open().origin}
+        feed = self._open()
+        return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._keys["world"], "origin": feed.origin,
+                **({"extents": feed.extents} if any(feed.extents) else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues after a checkpoint. Rank, world and threads may be others than those of the checkpoint.
+        """Continues after a checkpoint. Rank, world and threads may be others than those of the checkpoint. Recordings that
+        were added since then are left out.
 
         Raises PlanDiffers if the streams, the rule, the mode, the slots or the seed are others: it names the
         difference. Also for a mode without slots, if the world is another and no step of it begins at this place.
         """
         if state.get("version") != _CHECKPOINT:
             raise ValueError(f"the checkpoint has version {state.get('version')!r} instead of {_CHECKPOINT}")
-        difference = difference_of(state["origin"], self._open().origin)
-        if difference:
-            raise PlanDiffers(f"the checkpoint is of another plan: {difference}")
-        self.seek(state["epoch"], step_in_world(state, self._keys["world"], self.slots))
+        feed = feed_after(state, self._open())
+        if feed is not self._feed:
+            self.close()
+            self._feed, self._loader = feed, None
+        self._move(state["epoch"], step_in_world(state, self._keys["world"], self.slots))
 
     @property
     def stats(self) -> Stats:
@@ -257,7 +266,8 @@ class Dataset(DatasetProperties):
         began = self._loop_began
         if not self._looped and began is None:
             began = self._next_began
-        return stats_of(counts, self.rate, self._looped + (0.0 if began is None else time.monotonic() - began))
+        looped = self._looped + (0.0 if began is None else time.monotonic() - began)
+        return stats_of(counts, self.rate, looped, self._failed.count)
 
     def next(self, timeout: float | None = None) -> Batch | None:
         """Waits for the next batch, and returns it. None at the end of the epoch, or after ``timeout`` seconds.
@@ -271,7 +281,10 @@ class Dataset(DatasetProperties):
         if self._next_began is None:
             self._next_began = time.monotonic()
         core = loader.next(timeout)
-        return None if core is None else Batch(core)
+        if core is None:
+            return None
+        self._taken(core)
+        return Batch(core)
 
     def __iter__(self) -> Generator[Batch, None, None]:
         """Yields the batches up to the end of the epoch. Raises the errors of ``next``. If the loop is left early, the
@@ -280,10 +293,11 @@ class Dataset(DatasetProperties):
         if not self._compared:
             self.compare_ranks()
         self._loop_began = time.monotonic()
-        take, made = loader.next, Batch
+        take, taken, made = loader.next, self._taken, Batch
         ended = False
         try:
             while (core := take(None)) is not None:
+                taken(core)
                 yield made(core)
             ended = True
         finally:
@@ -319,7 +333,8 @@ class Dataset(DatasetProperties):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_looped", "_loop_began", "_next_began")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_looped", "_loop_began", "_next_began",
+                                "_failed")}
         return {**state, "_position": self._at()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -329,15 +344,3 @@ class Dataset(DatasetProperties):
     def __repr__(self) -> str:
         epoch, step = self._at()
         return f"<millrace.Dataset: {self.streams} streams, epoch {epoch}, step {step}>"
-
-
-_open_data: "weakref.WeakSet[Dataset]" = weakref.WeakSet()
-
-
-def _end_threads() -> None:
-    """Ends the threads of all data sets before the interpreter ends: they may call Python."""
-    for data in list(_open_data):
-        data.close()
-
-
-atexit.register(_end_threads)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from millrace import _core
 from millrace.dataset_keys import COMPANION_DTYPES, DTYPES
+from millrace.failed_streams import FailedStream, FailedStreams
 from millrace.plan_feed import Feed
 
 
@@ -33,8 +35,22 @@ class Companion:
 class DatasetProperties(abc.ABC):
     """Properties of the batches and streams of a Dataset."""
 
+    _failed: FailedStreams
+    _resets: bool  # the next batch begins with fresh states
+
     @abc.abstractmethod
     def _open(self) -> Feed: ...
+
+    def _taken(self, core: _core.Batch) -> None:
+        """A batch was taken."""
+        self._resets = False
+        if core.failed:
+            self._failed.note(core.failed)
+
+    @property
+    def failed(self) -> list[FailedStream]:
+        """The streams that this process has skipped (``on_error="skip"``), each once per epoch; the last 10,000."""
+        return self._failed.last
 
     @property
     def slots(self) -> int:

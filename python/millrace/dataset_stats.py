@@ -17,12 +17,13 @@ class Stats:
     padding: float  #: fraction of the tensors' columns that are padding
     first: float | None  #: seconds to the first batch
     kept: int  #: batches that are kept: a batch, an array or a tensor refers to their memory
+    failed: int = 0  #: streams that were skipped because they cannot be delivered, once per epoch
 
 
-def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float) -> Stats:
+def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float, failed: int) -> Stats:
     """The counts of a loader, which may not exist yet, in ``looped`` seconds of loops."""
     if counts is None:
-        return Stats(0, 0.0, 0.0, 0.0, 0.0, None, 0)
+        return Stats(0, 0.0, 0.0, 0.0, 0.0, None, 0, failed)
     first = counts["first"]
     waited, after_first = counts["waited"] - (first or 0.0), looped - (first or 0.0)
     hours = counts["bodies"] / rate / 3600
@@ -34,4 +35,5 @@ def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float) -> St
         padding=counts["padding"] / counts["frames"] if counts["frames"] else 0.0,
         first=first,
         kept=counts["kept"],
+        failed=failed,
     )

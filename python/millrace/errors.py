@@ -25,6 +25,10 @@ class Refused(WorkerError):
         self.code = code
 
 
+class PlanRefused(Refused, ValueError):
+    """A server of batches has no plan for this rank and world, or its epoch has no step; ``code`` is plan."""
+
+
 class DeviceError(Refused):
     """The worker's device does not exist or has failed; ``code`` is device.
 
@@ -106,6 +110,8 @@ def error_of(message: str, code: str, details: str = "") -> WorkerError | DataEr
             return Refused(f"{message} (the server sent no valid place)", code)
     if code == "device":
         return DeviceError(message, code)
+    if code == "plan":
+        return PlanRefused(message, code)
     return Refused(message, code) if code else ServiceGone(message)
 
 

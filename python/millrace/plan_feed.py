@@ -33,7 +33,7 @@ class Loader(Protocol):
 
     def next(self, seconds: float | None) -> _core.Batch | None: ...
 
-    def seek(self, epoch: int, step: int) -> None: ...
+    def seek(self, epoch: int, step: int, resets: bool) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -54,6 +54,8 @@ class Feed(Protocol):
     device: str
     #: Number of streams.
     streams: int
+    #: By catalog: which of its streams it has, if streams are added to it (recordings); empty for others.
+    extents: list[str]
     #: Name, element, values, frames_per_entry and entries_per_frame of each companion.
     companions: list[tuple[str, str, int, int, int]]
 
@@ -64,6 +66,10 @@ class Feed(Protocol):
 
     def loader(self) -> Loader:
         """Gives the batches; belongs to this process."""
+        ...
+
+    def within(self, extents: Sequence[str]) -> "Feed":
+        """The same with the streams of former extents. Raises ValueError if a catalog has none of them."""
         ...
 
     def name(self, i: int) -> str: ...
@@ -130,6 +136,7 @@ class Request:
     pipeline: str
     stride: int
     first_step: int
+    extents: Sequence[str] = ()  # by catalog; none: all streams
 
 
 class LocalFeed:
@@ -137,7 +144,8 @@ class LocalFeed:
 
     def __init__(self, request: Request, keys: _core.DatasetKeys, progress: Progress) -> None:
         self._request = request
-        self._catalog = _open(request, keys, progress)
+        self._keys = keys
+        self._catalog, self.extents = _open(request, keys, progress)
         function = None
         if request.augment is not None:
             function = SourceOfChanges(request.augment, request.keys.get("seed") or 0, self._catalog)
@@ -168,6 +176,9 @@ class LocalFeed:
             self._process = process
         return self._loader
 
+    def within(self, extents: Sequence[str]) -> "LocalFeed":
+        return LocalFeed(dataclasses.replace(self._request, extents=extents), self._keys, lambda done, all: None)
+
     def name(self, i: int) -> str:
         return self._catalog.name(i)
 
@@ -178,20 +189,23 @@ class LocalFeed:
         return self._plan.padding_warning(*self.loader().totals())
 
 
-def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> _core.Catalog:
+def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> tuple[_core.Catalog, list[str]]:
     files = [entry for entry in keys.companions if is_file(request.companions[entry[0]])]
-    catalogs = [_open_part(part, request, files, progress) for part in request.parts]
+    extents = request.extents or [""] * len(request.parts)
+    catalogs = [_open_part(part, request, files, progress, extent)
+                for part, extent in zip(request.parts, extents, strict=True)]
+    extents = [catalog.extent for catalog in catalogs]
     catalog = catalogs[0] if len(catalogs) == 1 else _core.join(catalogs)
     objects = {name: source for name, source in request.companions.items() if not is_file(source)}
-    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog
+    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog, extents
 
 
-def _open_part(part: Part, request: Request, files: list[File], progress: Progress) -> _core.Catalog:
+def _open_part(part: Part, request: Request, files: list[File], progress: Progress, extent: str) -> _core.Catalog:
     keys = request.keys
     element = keys.get("frames")
     if part.path:
         return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
-                                request.pipeline, files, progress)
+                                request.pipeline, files, progress, extent)
     streams = SourceOfStreams(part.source, element)
     dim, channels = keys.get("dim"), keys.get("channels")
     features = dim is not None or (channels is None and streams.values > 1)

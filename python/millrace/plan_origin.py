@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace import _core
 from millrace.errors import PlanDiffers
+from millrace.plan_feed import Feed
 
 
 def compare_ranks(rank: int, world: int, origin: Mapping[str, Any]) -> None:
@@ -32,6 +33,25 @@ def difference_of(expected: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return _core.difference_of(json.dumps(expected), json.dumps(other))
 
 
+def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
+    """The feed that a checkpoint continues: the given one, or one with fewer of its recordings. Raises PlanDiffers if
+    neither has the plan of the checkpoint."""
+    difference = difference_of(state["origin"], feed.origin)
+    if difference and any(state.get("extents", ())):
+        try:
+            former = feed.within(state["extents"])
+        except ValueError as error:
+            raise PlanDiffers(f"the checkpoint is of another plan: {difference} ({error})") from None
+        difference = difference_of(state["origin"], former.origin)
+        if not difference:
+            return former
+    if difference.startswith("streams is "):
+        difference = f"{feed.streams} streams, the checkpoint has {state['origin'].get('streams')}"
+    if difference:
+        raise PlanDiffers(f"the checkpoint is of another plan: {difference}")
+    return feed
+
+
 def step_in_world(state: Mapping[str, Any], world: int, slots: int) -> int:
     """The step of a checkpoint in this world. In a plan without slots, a step of a world of W has W batches. Raises
     PlanDiffers if no step of this world begins after the same batches."""
@@ -42,6 +62,9 @@ def step_in_world(state: Mapping[str, Any], world: int, slots: int) -> int:
     if state["origin"].get("buckets"):
         raise PlanDiffers(f"the checkpoint is of world={other} instead of {world}: with `buckets` it loads only at the "
                           "beginning of an epoch")
+    if not state["origin"].get("shuffle", True) and state["origin"].get("drop_last"):
+        raise PlanDiffers(f"the checkpoint is of world={other} instead of {world}: with shuffle=False and drop_last=True, "
+                          "which leaves out other batches then, it loads only at the beginning of an epoch")
     if step * other % world:
         raise PlanDiffers(f"the checkpoint is of step {step} of world={other}: no step of world={world} begins after its "
                           f"{step * other} batches")

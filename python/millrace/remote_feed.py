@@ -33,6 +33,7 @@ class RemoteLoader:
         self._servers = servers
         self._place = place
         self.position = (0, place.first_step)
+        self._resets = False  # the next step has to begin with fresh states
         self.at_end = False
         self.opened: dict[int, tuple[str, str]] = {}  # name and meta of the streams so far
         self._steps = {plan["epoch"]: plan["steps"] for plan in (server.plan for server in servers)}
@@ -53,9 +54,10 @@ class RemoteLoader:
             if self._first is None:
                 self._first = now - self._made
 
-    def seek(self, epoch: int, step: int) -> None:
+    def seek(self, epoch: int, step: int, resets: bool) -> None:
         self.stop()
         self.position = (epoch, step)
+        self._resets = resets
         self._first_step = step % self._place.stride
         self.at_end = False
 
@@ -102,6 +104,7 @@ class RemoteLoader:
             return None
         del self._ahead[owner]
         self.position = (epoch, step + self._place.stride)
+        self._resets = False
         for stream, _, name, meta in batch.opened:
             self.opened[stream] = (name, meta)
         return batch
@@ -123,7 +126,8 @@ class RemoteLoader:
         epoch, step = self._start_of(owner)
         for _ in range(2):
             if owner not in self._ahead:
-                batch = server.next((epoch, step), self._place.stride * len(self._servers), deadline)
+                resets = self._resets and (epoch, step) == self.position
+                batch = server.next((epoch, step), self._place.stride * len(self._servers), deadline, resets)
                 if batch is not None:
                     self._ahead[owner] = batch
                 self._steps[server.plan["epoch"]] = server.plan["steps"]
@@ -165,6 +169,7 @@ class RemoteFeed:
         self._place = Place(keys.get("rank") or 0, keys.get("world") or 1, stride, first_step)
         buffers = whole("buffers", keys.get("buffers") or _BUFFERS, 1, 1024)
         self.device: str = keys.get("device") or "host"
+        self.extents: list[str] = []  # the server has the streams
         self._urls = list(streams)
         self._credits = -(-buffers // len(streams))
         self._loader: RemoteLoader | None = None
@@ -194,6 +199,9 @@ class RemoteFeed:
             self._loader = RemoteLoader(self._servers, self._place)
             self._process = process
         return self._loader
+
+    def within(self, extents: Sequence[str]) -> "RemoteFeed":
+        return self
 
     def name(self, i: int) -> str:
         return self._text(i)[0]
@@ -228,4 +236,4 @@ def _check_keys(keys: Mapping[str, Any]) -> None:
             raise ValueError(f"{key}={given!r}: the server of the batches chooses it; a trainer has {', '.join(_KEYS)}")
 
 
-_DEFAULTS = {"seed": 0, "shuffle": True, "drop_last": True}
+_DEFAULTS = {"seed": 0, "shuffle": True, "drop_last": True, "on_error": "raise"}

@@ -122,8 +122,9 @@ def _parts(data: Dataset, context: Any) -> list[Dataset]:
 def _first(data: Dataset) -> Batch:
     """Returns the next batch, and leaves the position as it is."""
     epoch, step = data.epoch, data.step
+    resets = data._resets
     batch = next(iter(data))
-    data.seek(epoch, step)
+    data._move(epoch, step, resets=resets)
     return batch
 
 

@@ -143,7 +143,8 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
     def _pass(self, number: int, count: int, epoch: int, step: int) -> Iterator[dict[str, Any]]:
         """Gives every ``count``-th step from ``step`` on."""
         data = self._share_of(count, step)
-        data.seek(epoch, step)
+        # The process with the first step has what a seek() asks for.
+        data._move(epoch, step, resets=number == 0 and self._data._resets)
         for batch in data:
             self._position = epoch, batch.step + count
             yield tensors(batch)

@@ -31,7 +31,8 @@ training::ServedPlan served_plan(OpenedDataset opened, const PlanTable& plan) {
       .options = opened.options,
       .epochs = plan.epochs,
       .format = {.frames = frames.element, .dtype = opened.settings.dtype, .values = frames.values},
-      .threads = std::max(opened.settings.threads, 1u)};
+      .threads = std::max(opened.settings.threads, 1u),
+      .skip_failed = opened.settings.skip_failed};
   if (chunk) {
     served.format.context = chunk->columns().context;
     served.format.repeat = chunk->pad == Pad::repeat;

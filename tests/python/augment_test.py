@@ -4,7 +4,7 @@ import threading
 import unittest
 
 import numpy as np
-from datasets import DatasetTest, arrays, contents, rows_of
+from datasets import DatasetTest, arrays, contents, go, rows_of
 
 import millrace
 
@@ -60,11 +60,33 @@ class Augment(DatasetTest):
         other = self.data(augment=add_noise, seed=1, threads=3, slots=4)
         self.assertEqual([bodies(other), bodies(other)], epochs)
 
+    def test_copies_of_a_stream_have_draws_of_their_own_and_the_first_one_those_of_a_single_one(self):
+        def drawn(frequency, **options):
+            seen = {}
+
+            def note(stream, generator):
+                seen.setdefault(stream.name, {})[stream.copy] = int(generator.integers(1 << 40))
+                return stream
+
+            list(self.data([(arrays(10, 7, 21), frequency)], augment=note, threads=0, **options))
+            return seen
+
+        stateless = {"mode": "stateless", "slots": None, "rows": 2}
+        once = drawn(1)
+        for options in {}, stateless, {**stateless, "shuffle_window": 2}:
+            repeated = drawn(3, **options)
+            self.assertEqual(once, {name: {0: copies[0]} for name, copies in repeated.items()})
+            self.assertEqual([len(set(copies.values())) for copies in repeated.values()], [3, 3, 3])
+
+    def test_the_length_of_a_copy_is_that_of_its_own_generator(self):
+        data = self.data([(arrays(10, 7, 21), 3)], augment=Stretch(), threads=0)
+        self.assertGreater(sum(int(batch.size.sum()) for batch in data), 3 * 38)
+
     def test_a_resumed_run_gets_the_same_changes(self):
         data = self.data(augment=add_noise)
         whole = contents(data)
         after = self.data(augment=add_noise)
-        after.seek(0, 3)
+        go(after, 0, 3)
         self.assertEqual(contents(after), whole[3:])
 
     def test_a_length_that_is_given_beforehand_may_change(self):

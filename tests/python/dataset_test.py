@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 import torch
-from datasets import RULE, DatasetTest, arrays, content, contents, frames_of, rows_of, write_wav
+from datasets import RULE, DatasetTest, arrays, content, contents, frames_of, go, rows_of, write_wav
 
 import millrace
 
@@ -110,7 +110,7 @@ class Rows(DatasetTest):
         data = self.data(seed=6)
         epochs = [contents(data), contents(data)]
         for epoch, step in (0, 3), (1, 0), (1, len(epochs[1]) - 1), (0, 0):
-            data.seek(epoch, step)
+            go(data, epoch, step)
             self.assertEqual((data.epoch, data.step), (epoch, step))
             self.assertEqual(content(data.next()), epochs[epoch][step])
 

@@ -86,7 +86,7 @@ class Resume(DatasetTest):
     def test_a_checkpoint_of_another_plan_is_refused_by_name(self):
         state = self.data().state_dict()
         for keys, named in (({"seed": 3}, "seed"), ({"slots": 2}, "slots"), ({"chunk": {"size": 5}}, "chunk|rule"),
-                            ({"shuffle": False}, "shuffle"), ({"streams": arrays(*range(5, 24))}, "catalog")):
+                            ({"shuffle": False}, "shuffle"), ({"streams": arrays(*range(5, 24))}, "19 streams, the checkpoint has 20")):
             data = self.data(**keys)
             with self.assertRaisesRegex(millrace.PlanDiffers, named):
                 data.load_state_dict(state)

@@ -125,7 +125,7 @@ class Page(SystemTest):
 
     def test_a_trainer_gets_its_batches_from_the_server(self):
         program = PROGRAMS["training_server"].text
-        server = self.started("/bin/sh", "-euc", program.replace("127.0.0.1:5556", "127.0.0.1:0").replace("[plan]", 'admin = "127.0.0.1:0"\n[plan]')
+        server = self.started("/bin/sh", "-euc", program.replace("[plan]", 'admin = "127.0.0.1:0"\n[plan]')
                               .replace("millrace train-serve", "exec millrace train-serve"))
         wait_for(lambda: (self.folder / "train.sock").exists() or server.process.poll() is not None, "the server to listen")
         rows = self.printed("training_served")
@@ -145,6 +145,9 @@ class Page(SystemTest):
         first, second = self.printed("training_augment"), self.printed("training_augment")
         self.assertEqual(first, second)
         self.assertGreater(int(first[0]), 0)
+
+    def test_failed_streams_are_listed(self):
+        self.assertEqual(self.printed("training_skip"), ["0 streams were skipped"])
 
     def test_the_plan_is_printed_without_reading_frames(self):
         batches = [json.loads(line) for line in self.printed("training_plan")]

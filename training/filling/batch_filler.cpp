@@ -52,7 +52,7 @@ struct BatchFiller::Impl {
     results.reserve();  // end_thread() must not allocate
   }
 
-  void start(PlanPosition position);
+  void start(PlanPosition position, bool resets);
   void stop();
 
   // On the first thread.
@@ -109,11 +109,11 @@ struct BatchFiller::Impl {
   std::vector<std::jthread> threads;
 };
 
-void BatchFiller::Impl::start(PlanPosition position) {
+void BatchFiller::Impl::start(PlanPosition position, bool resets) {
   assert(!running);
   epochs->start();
   ++run;
-  source.start(position);
+  source.start(position, resets);
   running = true;
   if (settings.threads == 0) own_filler.emplace(row_filler(0));
   if (settings.threads > 0) try {
@@ -219,7 +219,8 @@ Job* BatchFiller::Impl::next_job() try {
 }
 
 RowFiller BatchFiller::Impl::row_filler(std::size_t part) const {
-  return {*catalog, function.get(), epochs->plan().slots(settings.rank), {part, parts}};
+  const RowFiller::Part share{.part = part, .parts = parts, .skips = settings.skip_failed};
+  return {*catalog, function.get(), epochs->plan().slots(settings.rank), share};
 }
 
 void BatchFiller::Impl::serve(std::size_t part) try {
@@ -249,7 +250,7 @@ void BatchFiller::Impl::finish(Job& job) {
   if (stopping) return;
   if (job.first_failure()) job.kind = Kind::failed;
   if (job.number < failed) try {
-      job.end_rows();
+      job.end_rows(*catalog);
       buffers.written(*job.buffer, job.shape);
       job.written = true;
     } catch (...) {
@@ -308,8 +309,7 @@ FillResult BatchFiller::Impl::take(Job& job) {
   if (job.kind == Kind::epoch_end) result = EpochEnd{job.epoch};
   if (job.kind == Kind::batch) {
     job.message.id = BatchId(batches++);
-    result =
-        FilledBatch{.buffer = *job.buffer, .shape = job.shape, .message = std::move(job.message)};
+    result = FilledBatch{*job.buffer, job.shape, std::move(job.message), std::move(job.failed)};
     job.buffer.reset();
     job.written = false;
   }
@@ -328,7 +328,7 @@ BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr
 
 BatchFiller::~BatchFiller() { stop(); }
 
-void BatchFiller::start(PlanPosition position) { impl_->start(position); }
+void BatchFiller::start(PlanPosition position, bool resets) { impl_->start(position, resets); }
 void BatchFiller::stop() { impl_->stop(); }
 bool BatchFiller::running() const { return impl_->running; }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
 #include "gpu/host/row_format.h"
@@ -28,6 +29,9 @@ struct FillerSettings {
   std::uint32_t ahead = 0;       // most batches that are begun and not taken; 0: no limit
   std::uint32_t buffers = 1;     // number of buffers
   RowFormat format{};            // in which buffers are written
+  // Rows of a stream that cannot be delivered are padding rows from then on, up to the end of the
+  // stream in its epoch. Otherwise the step is a DataError.
+  bool skip_failed = false;
   // Called when an empty queue of results gets one, on a thread of the filler. Must not throw.
   std::function<void()> on_filled{};
 };
@@ -38,6 +42,7 @@ struct FilledBatch {
   std::uint32_t buffer = 0;
   SlabShape shape;
   worker_protocol::HandedBatch message;
+  std::vector<DataError> failed;  // streams whose rows are padding rows from this batch on
 };
 // The epoch has ended.
 struct EpochEnd {
@@ -63,8 +68,9 @@ class BatchFiller {
   ~BatchFiller();
 
   // Fills the batches from this position on, across the ends of epochs. Requires: not running().
-  // Throws std::system_error.
-  void start(PlanPosition position);
+  // `resets`: the states of the slots are lost: the first row of each slot has RESET. Throws
+  // std::system_error.
+  void start(PlanPosition position, bool resets = false);
   // Ends the threads, after the row and the call of a reader or function that are under way. The
   // caller must not hold a lock for which these wait (Python's GIL). Batches that were not taken
   // are dropped; their buffers need not be given again.

@@ -26,15 +26,18 @@ struct FillingJob {
   enum class Kind : std::uint8_t { batch, epoch_end, no_buffer, failed };
 
   FillingJob(const RowFormat& format, std::uint32_t slots, std::size_t parts)
-      : writer(format, slots), failures(parts) {}
+      : writer(format, slots), failures(parts), left_out(parts), slots_(slots) {}
 
+  // Writes message.opened.
+  void list_opened();
   // The failure at the first row that could not be written, of all parts.
   struct Failure;
   const Failure* first_failure() const;
   // The error of a job that failed. Throws the exception if that is why.
   DataError error(const Catalog& catalog) const;
-  // All rows with frames are written: writes the padding rows and the end of the message.
-  void end_rows();
+  // All rows with frames are written, or left out: writes the padding rows and the end of the
+  // message. The streams that failed in this batch are in `failed` then.
+  void end_rows(const Catalog& catalog);
 
   std::uint64_t number = 0;  // jobs before it since the start
   Kind kind = Kind::batch;
@@ -56,7 +59,24 @@ struct FillingJob {
     std::exception_ptr thrown{};  // then there is no `error`
   };
   std::vector<std::optional<Failure>> failures;
+
+  // Rows of streams that have failed, where these are skipped, by part: the numbers of rows in
+  // `planned`, and the failures of streams that have failed here.
+  struct LeftOut {
+    std::vector<std::size_t> framed, marks;
+    std::vector<Failure> failures;
+  };
+  std::vector<LeftOut> left_out;
+  // Failures that were found before rows are filled.
+  std::vector<Failure> refused{};
+  std::vector<DataError> failed{};
   std::exception_ptr thrown{};  // kind `failed`, if it is not the failure of a row
+
+ private:
+  DataError error_of(const Failure& failure, const Catalog& catalog) const;
+  void compact();
+
+  std::uint32_t slots_;  // 0: the slot of a row is its number
 };
 
 }  // namespace millrace::training

@@ -12,20 +12,6 @@ namespace millrace::training {
 
 using Kind = FillingJob::Kind;
 
-namespace {
-
-// Without slots, each row opens its stream, and several rows can be of one stream.
-void keep_first_of_each(std::vector<worker_protocol::OpenedStream>& opened) {
-  using worker_protocol::OpenedStream;
-  std::ranges::stable_sort(opened, {}, &OpenedStream::stream);
-  const auto same = [](const OpenedStream& a, const OpenedStream& b) {
-    return a.stream == b.stream;
-  };
-  opened.erase(std::unique(opened.begin(), opened.end(), same), opened.end());
-}
-
-}  // namespace
-
 JobSource::JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buffers,
                      const FillerSettings& settings, std::size_t parts,
                      std::function<void(std::uint64_t)> ask)
@@ -36,8 +22,9 @@ JobSource::JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buf
       parts_(parts),
       ask_(std::move(ask)) {}
 
-void JobSource::start(PlanPosition position) {
+void JobSource::start(PlanPosition position, bool resets) {
   position_ = position;
+  resets_ = resets;
   ask_(position.epoch);
 }
 
@@ -113,13 +100,25 @@ bool JobSource::plan() {
   FillingJob& job = new_job();
   job.kind = cursor_->next(job.planned) ? Kind::batch : Kind::epoch_end;
   planned_ = &job;
-  if (job.kind == Kind::batch) return true;
+  if (job.kind == Kind::batch) {
+    if (std::exchange(resets_, false) && slots_ > 0) add_resets(job.planned);
+    return true;
+  }
   job.epoch = position_.epoch;
   cursor_.reset();
   epoch_.reset();
   position_ = {position_.epoch + 1, settings_.first_step};
   ask_(position_.epoch);
   return true;
+}
+
+// The first step has a row of each slot that has not ended.
+void JobSource::add_resets(PlannedBatch& batch) {
+  for (PlannedRow& row : batch.framed) {
+    if (row.row.is(flag::reset)) continue;
+    row.row.flags |= flag::reset;
+    row.row.reason = ResetReason::worker_lost;
+  }
 }
 
 FillingJob& JobSource::new_job() {
@@ -130,6 +129,8 @@ FillingJob& JobSource::new_job() {
   FillingJob& job = *idle_.back();
   idle_.pop_back();
   for (auto& failure : job.failures) failure.reset();
+  for (auto& part : job.left_out) part = {};
+  job.refused.clear();
   job.thrown = nullptr;
   return job;
 }
@@ -146,23 +147,33 @@ void JobSource::set_shape(FillingJob& job) const {
                .companions = job.companions.bytes};
 }
 
-// If so, the job has failed at the row with the most of them.
+// If so, the job has failed at the row with the most of them, or its stream is refused.
 bool JobSource::has_too_many_marks(FillingJob& job) const {
-  const std::size_t bytes = layout_of(job.shape).bytes, most = buffers_.most_bytes();
-  const PlannedBatch& batch = job.planned;
-  if (bytes <= most || batch.marks.empty()) return false;
-  const auto marks_of = [&](const PlannedRow& row) {
-    return std::ranges::count(batch.marks, row.stream, &PlannedRow::stream);
-  };
-  const auto row = std::ranges::max_element(batch.framed, {}, marks_of);
-  job.kind = Kind::failed;
-  job.failures.front() = {
-      .row = static_cast<std::size_t>(row - batch.framed.begin()),
-      .error = {DataFault::format, "after a row with frames it has " +
-                                       std::to_string(marks_of(*row)) +
-                                       " marker rows; their batch of " + std::to_string(bytes) +
-                                       " bytes is longer than a slab"}};
-  return true;
+  PlannedBatch& batch = job.planned;
+  const std::size_t most = buffers_.most_bytes();
+  const auto of = [](const PlannedRow& row) { return std::pair(row.stream, row.slot); };
+  for (;;) {
+    const std::size_t bytes = layout_of(job.shape).bytes;
+    if (bytes <= most || batch.marks.empty()) return false;
+    const auto marks_of = [&](const PlannedRow& row) {
+      return std::ranges::count(batch.marks, of(row), of);
+    };
+    const auto row = std::ranges::max_element(batch.framed, {}, marks_of);
+    FillingJob::Failure failure{
+        .row = static_cast<std::size_t>(row - batch.framed.begin()),
+        .error = {DataFault::format, "after a row with frames it has " +
+                                         std::to_string(marks_of(*row)) +
+                                         " marker rows; their batch of " + std::to_string(bytes) +
+                                         " bytes is longer than a slab"}};
+    if (!settings_.skip_failed) {
+      job.kind = Kind::failed;
+      job.failures.front() = std::move(failure);
+      return true;
+    }
+    std::erase_if(batch.marks, [&](const PlannedRow& mark) { return of(mark) == of(*row); });
+    job.refused.push_back(std::move(failure));
+    job.shape.marks = static_cast<std::uint32_t>(batch.marks.size());
+  }
 }
 
 void JobSource::lay_out(FillingJob& job) {
@@ -191,12 +202,7 @@ void JobSource::lay_out(FillingJob& job) {
     job.writer.put_mark(at, control_of(mark.slot, mark.row));
     message.marks.push_back(entry_of(StreamId(mark.stream), mark.slot, mark.row));
   }
-  message.opened.clear();
-  for (const PlannedRow& row : batch.framed)
-    if (row.opens)
-      message.opened.push_back(
-          {.stream = StreamId(row.stream), .slot = row.slot, .name = {}, .options = {}});
-  if (slots_ == 0) keep_first_of_each(message.opened);
+  job.list_opened();
 }
 
 }  // namespace millrace::training

@@ -30,7 +30,8 @@ class JobSource {
             const FillerSettings& settings, std::size_t parts,
             std::function<void(std::uint64_t epoch)> ask);
 
-  void start(PlanPosition position);
+  // `resets`: the states of the slots are lost: the first row of each slot has RESET.
+  void start(PlanPosition position, bool resets);
   // Takes back all jobs, with their buffers. No thread may use them.
   void stop();
 
@@ -51,6 +52,7 @@ class JobSource {
 
  private:
   bool plan();
+  static void add_resets(PlannedBatch& batch);
   void set_shape(FillingJob& job) const;
   bool has_too_many_marks(FillingJob& job) const;
   void lay_out(FillingJob& job);
@@ -70,6 +72,7 @@ class JobSource {
   std::vector<std::uint32_t> free_;  // the buffer that was used last is the last
 
   PlanPosition position_;
+  bool resets_ = false;  // the next batch has to add RESET
   std::shared_ptr<const EpochPlan> epoch_;
   std::unique_ptr<PlanCursor> cursor_;  // reads epoch_; null: the epoch is awaited
   std::exception_ptr epoch_error_;

@@ -33,7 +33,8 @@ FillerSettings filler_settings(const LoaderSettings& settings, const RowFormat& 
           .threads = settings.threads,
           .ahead = settings.prefetch > 0 ? settings.prefetch : 1,
           .buffers = settings.buffers,
-          .format = format};
+          .format = format,
+          .skip_failed = settings.skip_failed};
 }
 
 // Only one thread writes it.
@@ -70,6 +71,7 @@ struct Loader::Impl {
   BatchFiller filler;
 
   PlanPosition position;
+  bool resets = false;  // the next batch has to add RESET
   bool at_end = false;
   bool starved = false;  // the filler has no buffer for the next batch
   std::shared_ptr<const EpochPlan> epoch_plan;
@@ -89,7 +91,7 @@ void Loader::Impl::stop() {
 std::optional<FillResult> Loader::Impl::next(Time deadline) {
   if (!filler.running()) {
     buffers.open_device();
-    filler.start(position);
+    filler.start(position, resets);
   }
   for (;;) {
     if (all_are_kept())
@@ -111,7 +113,7 @@ WorkerBatch Loader::Impl::take(FilledBatch filled) {
   filled.message.slab = filled.buffer;
   WorkerBatch batch(std::move(filled.message), arrays, slab);
   if (const DeviceArrays* device = buffers.arrays(filled.buffer)) batch.set_device(*device);
-  starved = false;
+  resets = starved = false;
   ++kept;
   return batch;
 }
@@ -170,9 +172,10 @@ Result<std::optional<WorkerBatch>, DataError> Loader::next_until(Time deadline) 
 bool Loader::at_end() const { return impl_->at_end; }
 PlanPosition Loader::position() const { return impl_->position; }
 
-void Loader::seek(PlanPosition position) {
+void Loader::seek(PlanPosition position, bool resets) {
   stop();
   impl_->position = position;
+  impl_->resets = resets;
   impl_->at_end = false;
 }
 

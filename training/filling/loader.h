@@ -29,6 +29,7 @@ struct LoaderSettings {
   std::string device = "host";   // or cuda:N, or cuda: the first device
   Element dtype = Element::f32;  // the type of the tensor
   std::uint32_t context = 0;     // columns before a body: ChunkRule::columns()
+  bool skip_failed = false;      // as FillerSettings::skip_failed
   bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
 };
 
@@ -60,7 +61,8 @@ class Loader {
   // As stop(). All batches must have been given back, or their memory must not be used any more.
   ~Loader();
 
-  // The next batch. Nullopt: no batch before `deadline`, or, if at_end(), the epoch has ended. The
+  // The next batch. Its message lists streams that are skipped from it on (HandedBatch::failed).
+  // Nullopt: no batch before `deadline`, or, if at_end(), the epoch has ended. The
   // error comes again at the same step, until seek(). Throws std::length_error if all buffers are
   // kept, std::system_error, DeviceFailure, and the exceptions of readers and of Plan::epoch().
   // Without threads it fills the batch itself, also after the deadline.
@@ -70,8 +72,9 @@ class Loader {
 
   // The position of the next batch.
   PlanPosition position() const;
-  // Continues there. As stop().
-  void seek(PlanPosition position);
+  // Continues there. As stop(). `resets`: the states of the slots are lost: in the first batch,
+  // each row of a slot has RESET.
+  void seek(PlanPosition position, bool resets = false);
   // Ends all threads, and drops the batches that were not taken. The next next_until() starts
   // again, at the same position. Waits for the row that is under way, and so for the call of a
   // reader or a function: the caller must not hold a lock that these need, such as Python's GIL.

@@ -45,27 +45,25 @@ Result<std::vector<std::byte>, ReadError> copy_of(std::uint64_t count, std::size
 
 }  // namespace
 
-OpenStream::OpenStream(const Catalog& catalog, std::uint64_t epoch, std::uint64_t stream,
+OpenStream::OpenStream(const Catalog& catalog, const StreamCopy& stream,
                        std::unique_ptr<StreamReader> reader)
     : catalog_(&catalog),
-      epoch_(epoch),
       stream_(stream),
       frame_bytes_(catalog.frame_type().bytes()),
       reader_(std::move(reader)) {}
 
 Result<OpenStream, ReadError> OpenStream::open(const Catalog& catalog, CatalogReader& reader,
-                                               StreamFunction* function, std::uint64_t epoch,
-                                               std::uint64_t stream) {
-  auto opened = reader.open(stream);
+                                               StreamFunction* function, const StreamCopy& stream) {
+  auto opened = reader.open(stream.stream);
   if (!opened) return std::move(opened).error();
-  OpenStream result(catalog, epoch, stream, std::move(*opened));
+  OpenStream result(catalog, stream, std::move(*opened));
   if (function)
     if (auto changed = result.change(*function); !changed) return std::move(changed).error();
   return result;
 }
 
 Result<void, ReadError> OpenStream::change(StreamFunction& function) {
-  const std::uint64_t frames = catalog_->frames(stream_);
+  const std::uint64_t frames = catalog_->frames(stream_.stream);
   const auto companions = catalog_->companions();
   StreamFunction::Content content;
   auto copied = copy_of(frames, frame_bytes_, [&](std::uint64_t at, std::uint64_t count) {
@@ -87,8 +85,8 @@ Result<void, ReadError> OpenStream::change(StreamFunction& function) {
   reader_.reset();
   std::uint64_t needed = 0;
   try {
-    needed = function.frames(epoch_, stream_, frames);
-    if (auto changed = function.change(epoch_, stream_, content); !changed) return changed;
+    needed = function.frames(stream_, frames);
+    if (auto changed = function.change(stream_, content); !changed) return changed;
   } catch (const std::exception& error) {
     return function_failed(error.what());
   }
@@ -111,6 +109,32 @@ Result<void, ReadError> OpenStream::change(StreamFunction& function) {
 Result<Bytes, ReadError> OpenStream::frames(std::uint64_t begin, std::uint64_t count) {
   if (!content_) return reader_->frames(begin, count);
   return Bytes(content_->frames).subspan(begin * frame_bytes_, count * frame_bytes_);
+}
+
+Result<void, ReadError> OpenStream::check(std::uint64_t begin, std::uint64_t count) {
+  const auto read = frames(begin, count);
+  if (!read) return read.error();
+  if (auto finite = check_finite(*read, begin); !finite) return finite;
+  const auto companions = catalog_->companions();
+  for (std::size_t i = 0; i < companions.size(); ++i)
+    if (const auto found = entries(i, companions[i].entries_in(begin, count)); !found)
+      return found.error();
+  return {};
+}
+
+// Parts become shorter until one bad frame is left.
+Result<void, ReadError> OpenStream::check_until(std::uint64_t frame) {
+  std::uint64_t most = std::max<std::uint64_t>(1, part / frame_bytes_);
+  while (good_ < frame) {
+    const std::uint64_t count = std::min(most, frame - good_);
+    auto good = check(good_, count);
+    if (!good && count == 1) return good;
+    if (good)
+      good_ += count;
+    else
+      most = count / 2;
+  }
+  return {};
 }
 
 std::size_t OpenStream::memory() const {

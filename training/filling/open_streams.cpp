@@ -14,6 +14,11 @@ OpenStreams::OpenStreams(const Catalog& catalog, StreamFunction* function, std::
       threads_(threads),
       places_(slots > 0 ? slots : std::max<std::size_t>(16, most_streams / threads)) {}
 
+// Copies differ only where a function changes them.
+StreamCopy OpenStreams::copy_of(const PlannedRow& row, std::uint64_t epoch) const {
+  return {epoch, row.stream, function_ ? row.copy : 0};
+}
+
 std::size_t OpenStreams::place_of(const PlannedRow& row) const {
   return slots_ > 0 ? row.slot : row.stream / threads_ % places_.size();
 }
@@ -25,7 +30,14 @@ bool OpenStreams::together(const PlannedRow& one, const PlannedRow& other) const
 bool OpenStreams::is_open(const PlannedRow& row, std::uint64_t epoch) const {
   const std::optional<OpenStream>& open = places_[place_of(row)].stream;
   const bool begins = slots_ > 0 && row.opens;
-  return open && open->stream() == row.stream && open->epoch() == epoch && !begins;
+  return open && open->stream() == copy_of(row, epoch) && !begins;
+}
+
+std::uint64_t OpenStreams::good_frames(const PlannedRow& row, std::uint64_t epoch) {
+  std::optional<OpenStream>& open = places_[place_of(row)].stream;
+  if (!open || open->stream() != copy_of(row, epoch)) return 0;
+  (void)open->check_until(row.frame + row.row.size + row.row.right);
+  return open->good();
 }
 
 Result<OpenStream*, ReadError> OpenStreams::find(const PlannedRow& row, std::uint64_t epoch) {
@@ -34,7 +46,7 @@ Result<OpenStream*, ReadError> OpenStreams::find(const PlannedRow& row, std::uin
   if (!is_open(row, epoch)) {
     close(place);
     if (!reader_) reader_ = catalog_.reader();
-    auto opened = OpenStream::open(catalog_, *reader_, function_, epoch, row.stream);
+    auto opened = OpenStream::open(catalog_, *reader_, function_, copy_of(row, epoch));
     if (!opened) return std::move(opened).error();
     place.stream.emplace(std::move(*opened));
   }

@@ -34,8 +34,13 @@ class OpenStreams {
   // the two are together().
   Result<OpenStream*, ReadError> find(const PlannedRow& row, std::uint64_t epoch);
   bool is_open(const PlannedRow& row, std::uint64_t epoch) const;
+  // The number of frames before the first bad one, up to the end of the row; 0 if the row's stream
+  // is not open.
+  std::uint64_t good_frames(const PlannedRow& row, std::uint64_t epoch);
   // True if the streams of two rows are different ones that can be open at the same time.
   bool together(const PlannedRow& one, const PlannedRow& other) const;
+  // Closes the stream of a row, if it is open.
+  void close(const PlannedRow& row) { close(places_[place_of(row)]); }
   // Closes the stream of a slot after its last row. A row of a plan without slots does not show
   // whether other rows of its stream follow.
   void close_if_ended(const PlannedRow& row);
@@ -47,6 +52,7 @@ class OpenStreams {
     std::uint64_t used = 0;  // the call of find()
   };
 
+  StreamCopy copy_of(const PlannedRow& row, std::uint64_t epoch) const;
   std::size_t place_of(const PlannedRow& row) const;
   void close(Place& place);
   void count(Place& place);

@@ -30,7 +30,8 @@ RowFiller::RowFiller(const Catalog& catalog, StreamFunction* function, std::uint
     : catalog_(catalog),
       slots_(slots),
       part_(part),
-      streams_(catalog, function, slots, part.parts) {}
+      streams_(catalog, function, slots, part.parts),
+      changes_(function != nullptr) {}
 
 // Neighbouring rows belong to one thread: then threads do not write to the same cache lines.
 bool RowFiller::is_mine(const PlannedRow& row) const {
@@ -45,23 +46,67 @@ bool RowFiller::is_mine(const PlannedRow& row) const {
 // has no frames for the first row any more.
 void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
   const auto& framed = job.planned.framed;
+  const std::uint64_t epoch = job.planned.epoch;
+  begin_epoch(epoch);
+  for (const FillingJob::Failure& refused : job.refused)
+    if (const auto& row = framed[refused.row]; is_mine(row) && !has_failed(row, epoch))
+      leave_out(job, refused.row, refused.error);
   std::optional<Found> before;
   for (std::uint32_t at = 0; at < framed.size(); ++at) {
     if (!is_mine(framed[at])) continue;
     if (stop.load(std::memory_order_relaxed)) return;
+    if (has_failed(framed[at], epoch)) {
+      leave_out(job, at, std::nullopt);
+      continue;
+    }
     if (before && (!streams_.together(framed[before->at], framed[at]) ||
-                   !streams_.is_open(framed[at], job.planned.epoch))) {
-      if (!write(job, *before, {})) return;
+                   !streams_.is_open(framed[at], epoch))) {
+      write(job, *before, {});
       before.reset();
+      if (job.failures[part_.part]) return;
+      if (has_failed(framed[at], epoch)) {
+        leave_out(job, at, std::nullopt);
+        continue;
+      }
     }
     const auto found = find(job, at);
-    if (before && !write(job, *before, found ? found->window : Bytes())) return;
-    if (!found) return;
+    if (before) write(job, *before, found ? found->window : Bytes());
+    if (job.failures[part_.part]) return;
     before = found;
   }
-  if (before && !write(job, *before, {})) return;
-  for (const PlannedRow& mark : job.planned.marks)
-    if (is_mine(mark)) streams_.close_if_ended(mark);
+  if (before) write(job, *before, {});
+  if (job.failures[part_.part]) return;
+  for (std::size_t at = 0; at < job.planned.marks.size(); ++at)
+    if (const PlannedRow& mark = job.planned.marks[at]; is_mine(mark)) {
+      streams_.close_if_ended(mark);
+      if (has_failed(mark, epoch)) job.left_out[part_.part].marks.push_back(at);
+    }
+}
+
+void RowFiller::begin_epoch(std::uint64_t epoch) {
+  std::erase_if(failed_, [&](const auto& failed) { return failed.first.epoch != epoch; });
+}
+
+// Without slots, rows from before the bad frame may come after others.
+bool RowFiller::has_failed(const PlannedRow& row, std::uint64_t epoch) const {
+  if (failed_.empty()) return false;
+  const auto found = failed_.find({epoch, row.stream, row.copy});
+  return found != failed_.end() &&
+         (slots_ > 0 || row.frame + row.row.size + row.row.right > found->second);
+}
+
+// `error`: the stream fails at this row.
+void RowFiller::leave_out(FillingJob& job, std::size_t at, std::optional<ReadError> error) {
+  FillingJob::LeftOut& left_out = job.left_out[part_.part];
+  left_out.framed.push_back(at);
+  if (!error) return;
+  const PlannedRow& row = job.planned.framed[at];
+  const std::uint64_t epoch = job.planned.epoch;
+  const bool first =
+      failed_.emplace(StreamCopy{epoch, row.stream, row.copy}, streams_.good_frames(row, epoch))
+          .second;
+  streams_.close(row);
+  if (first) left_out.failures.push_back({.row = at, .error = std::move(*error)});
 }
 
 std::optional<RowFiller::Found> RowFiller::find(FillingJob& job, std::uint32_t at) {
@@ -85,6 +130,7 @@ bool RowFiller::attempt(FillingJob& job, std::uint32_t at, const Step& step) {
   try {
     auto done = step();
     if (done) return true;
+    if (part_.skips) return leave_out(job, at, std::move(done).error()), false;
     failure = {.row = at, .error = std::move(done).error()};
   } catch (...) {
     failure = {.row = at, .error = {}, .thrown = std::current_exception()};
@@ -92,11 +138,19 @@ bool RowFiller::attempt(FillingJob& job, std::uint32_t at, const Step& step) {
   return false;
 }
 
+// The rows before may be those of another process or of a former run, or come later.
+Result<void, ReadError> RowFiller::check_before(OpenStream& stream, const PlannedRow& row) {
+  if (slots_ == 0 && !changes_) stream.set_good(good_[row.stream]);
+  return stream.check_until(row.frame - row.row.left);
+}
+
 Result<void, ReadError> RowFiller::read(FillingJob& job, Found& row) {
   const PlannedRow& planned = job.planned.framed[row.at];
   const auto stream = streams_.find(planned, job.planned.epoch);
   if (!stream) return stream.error();
   row.stream = *stream;
+  if (part_.skips)
+    if (auto good = check_before(**stream, planned); !good) return good;
   const auto window = row.stream->frames(planned.frame - planned.row.left, planned.row.window());
   if (!window) return window.error();
   row.window = *window;
@@ -112,7 +166,10 @@ Result<void, ReadError> RowFiller::put(FillingJob& job, const Found& row, Bytes 
   if (auto finite = row.stream->check_finite(row.window, planned.frame - planned.row.left); !finite)
     return finite;
   job.message.framed[row.at] = entry_of(StreamId(planned.stream), planned.slot, planned.row);
-  return put_companions(job, row);
+  if (auto done = put_companions(job, row); !done || !part_.skips) return done;
+  row.stream->set_good(planned.frame + planned.row.size + planned.row.right);
+  if (slots_ == 0 && !changes_) good_[planned.stream] = row.stream->good();
+  return {};
 }
 
 Result<void, ReadError> RowFiller::put_companions(FillingJob& job, const Found& row) {

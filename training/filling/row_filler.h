@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -24,13 +26,16 @@ class RowFiller {
   struct Part {
     std::size_t part = 0;
     std::size_t parts = 1;
+    bool skips = false;  // as FillerSettings::skip_failed
   };
 
   // `slots`: of the plan; 0: stateless. The catalog and the function must outlive it.
   RowFiller(const Catalog& catalog, StreamFunction* function, std::uint32_t slots, Part part);
 
   // Writes the rows, and their entries in the message and in the companions. At the first row that
-  // cannot be written it sets job.failures of its part and returns. Returns early if `stop` is set.
+  // cannot be written it sets job.failures of its part and returns. If failed streams are skipped,
+  // it lists the row in job.left_out instead, and each later row of this stream. Returns early if
+  // `stop` is set.
   void fill(FillingJob& job, const std::atomic<bool>& stop);
 
  private:
@@ -44,8 +49,12 @@ class RowFiller {
   bool is_mine(const PlannedRow& row) const;
   std::optional<Found> find(FillingJob& job, std::uint32_t at);
   bool write(FillingJob& job, const Found& row, Bytes next);
+  void begin_epoch(std::uint64_t epoch);
+  bool has_failed(const PlannedRow& row, std::uint64_t epoch) const;
+  void leave_out(FillingJob& job, std::size_t at, std::optional<ReadError> error);
   template <class Step>
   bool attempt(FillingJob& job, std::uint32_t at, const Step& step);
+  Result<void, ReadError> check_before(OpenStream& stream, const PlannedRow& row);
   Result<void, ReadError> read(FillingJob& job, Found& row);
   Result<void, ReadError> put(FillingJob& job, const Found& row, Bytes next);
   Result<void, ReadError> put_companions(FillingJob& job, const Found& row);
@@ -54,6 +63,10 @@ class RowFiller {
   const std::uint32_t slots_;
   const Part part_;
   OpenStreams streams_;
+  const bool changes_;                            // a function changes the streams
+  std::map<StreamCopy, std::uint64_t> failed_{};  // in this epoch: the good frames of each
+  // Without slots and a function: the good frames of a stream when it was open last.
+  std::unordered_map<std::uint64_t, std::uint64_t> good_{};
 };
 
 }  // namespace millrace::training

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "training/catalog.h"
 
@@ -15,6 +16,12 @@ struct DataError {
   std::string name;
   std::uint64_t epoch = 0, step = 0;
 };
+
+// The text as one printable line of at most 4000 bytes, which fits into a Refused.
+std::string printable_line(std::string_view text);
+
+// A JSON object with stream, name, message, fault, epoch and step.
+std::string to_json(const DataError& error);
 
 // A place in the sequence of batches.
 struct PlanPosition {

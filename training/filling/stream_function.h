@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,8 +11,16 @@
 
 namespace millrace::training {
 
+// A stream in an epoch. `copy`: copies of it before this one, if the epoch repeats the stream.
+struct StreamCopy {
+  std::uint64_t epoch = 0;
+  std::uint64_t stream = 0;
+  std::uint32_t copy = 0;
+  auto operator<=>(const StreamCopy&) const = default;
+};
+
 // A function of the user that changes a whole stream before it is cut (augmentation). It gives the
-// same result each time for an epoch and a stream.
+// same result each time for a StreamCopy.
 //
 // Called on the threads of a BatchFiller, by several at the same time for different streams. An
 // exception counts as an error of the function.
@@ -26,13 +35,10 @@ class StreamFunction {
   };
   // Changes `content`. It must then have as many frames as frames() gives, and the entries of
   // that number of frames.
-  virtual Result<void, ReadError> change(std::uint64_t epoch, std::uint64_t stream,
-                                         Content& content) = 0;
+  virtual Result<void, ReadError> change(const StreamCopy& stream, Content& content) = 0;
 
   // The number of frames after change(), as in PlanOptions::frames. `frames` is the number before.
-  virtual std::uint64_t frames(std::uint64_t, std::uint64_t, std::uint64_t frames) {
-    return frames;
-  }
+  virtual std::uint64_t frames(const StreamCopy&, std::uint64_t frames) { return frames; }
 };
 
 }  // namespace millrace::training

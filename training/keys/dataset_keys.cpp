@@ -105,6 +105,13 @@ Outcome read_rank(Name key, Value value, DatasetKeys& into) {
 Outcome read_world(Name key, Value value, DatasetKeys& into) {
   return read_count(key, value, 1u, most_count, into.loader.rank.world);
 }
+Outcome read_on_error(Name key, Value value, DatasetKeys& into) {
+  const bool skip = value.is_string() && value.get_string() == "skip";
+  if (!skip && !(value.is_string() && value.get_string() == "raise"))
+    return wrong(key, value, "must be raise or skip");
+  into.loader.skip_failed = skip;
+  return {};
+}
 Outcome read_loader_device(Name key, Value value, DatasetKeys& into) {
   return read_device(key, value, into.loader.device);
 }
@@ -143,6 +150,7 @@ constexpr std::array readers{
     KeyReader{"prefetch", loader_count<&LoaderSettings::prefetch, 1, 1024>},
     KeyReader{"threads", loader_count<&LoaderSettings::threads, 0, 1024>},
     KeyReader{"buffers", loader_count<&LoaderSettings::buffers, 1, 65536>},
+    KeyReader{"on_error", read_on_error},
     KeyReader{"companions", with<&Keys::companions, read_companions>},
 };
 

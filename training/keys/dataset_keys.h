@@ -64,7 +64,8 @@ struct DatasetKeys {
 
   std::vector<CompanionKey> companions;
 
-  LoaderSettings loader;  // rank, world, device, prefetch, threads, buffers; not dtype
+  // rank, world, device, prefetch, threads, buffers, skip_failed (`on_error`); not dtype
+  LoaderSettings loader;
 };
 
 // The names of all keys, in the order of the documents.

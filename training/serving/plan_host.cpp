@@ -149,6 +149,9 @@ void PlanHost::serve(AttachedTrainer& trainer, Time now) {
       FillResult result = *std::exchange(trainer.next, std::nullopt);
       if (!deliver(trainer, result, now)) return;
     }
+  } catch (const EmptyEpoch& error) {
+    settings_.log(warning("batches cannot be made", trainer.name, error.what()));
+    refuse(trainer, {"plan", printable_line(error.what())});
   } catch (const std::exception& error) {
     settings_.log(warning("batches cannot be made", trainer.name, error.what()));
     refuse(trainer, {"internal", printable_line(error.what())});
@@ -195,10 +198,24 @@ void PlanHost::hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now) 
   stats_.fill.observe(filling - std::exchange(trainer.filling, filling));
   if (trainer.waiting) stats_.waited.add(now - *trainer.waiting);
   trainer.waiting = trainer.has_credit() ? std::optional(now) : std::nullopt;
+  note_skipped(trainer, batch.failed);
   trainer.at = {message.epoch, message.step};
   update_position();
   trainer.link->send(encoded);
   if (!shared) trainer.feed->give(batch.buffer, std::move(message));
+}
+
+// Each epoch and each trainer that attaches again meets the same streams: the log has each once.
+void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed) {
+  for (const DataError& error : failed) {
+    stats_.errors[error.error.fault].add();
+    if (skipped_.insert(error.stream).second)
+      settings_.log({.what = "stream is skipped",
+                     .worker = trainer.name,
+                     .why = error.error.message,
+                     .stream = error.name,
+                     .warning = true});
+  }
 }
 
 void PlanHost::fail(AttachedTrainer& trainer, const DataError& error) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -79,6 +80,7 @@ class PlanHost final : public WorkerHost {
   bool deliver(AttachedTrainer& trainer, FillResult& result, Time now);
   void hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now);
   void finish(const AttachedTrainer& trainer);
+  void note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed);
   void fail(AttachedTrainer& trainer, const DataError& error);
   void refuse(AttachedTrainer& trainer, const worker_protocol::Refused& why);
   AttachedTrainer* find(const WorkerConnection& link);
@@ -100,6 +102,7 @@ class PlanHost final : public WorkerHost {
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, AttachedTrainer> trainers_;
   std::unordered_map<const WorkerConnection*, std::uint64_t> by_link_;
+  std::set<std::uint64_t> skipped_;  // streams in the log
   worker_protocol::Encoder encoder_;
   Timer timer_;
   Time timer_at_ = Time::max();

@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "schemas/worker_messages.h"
 #include "training/filling/stream_error.h"
 
 namespace millrace::training {
-
-// The text as one printable line that fits into a Refused.
-std::string printable_line(std::string_view text);
 
 // The refusal of a trainer whose next step needs this stream: code `data`, and the place as a JSON
 // object with stream, name, epoch and step.

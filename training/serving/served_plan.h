@@ -24,6 +24,7 @@ struct ServedPlan {
   std::optional<std::uint64_t> epochs;  // the plan ends after them; nullopt: it has no end
   RowFormat format;                     // in which batches are written
   std::uint32_t threads = 1;            // that fill the batches of one trainer; at least 1
+  bool skip_failed = false;             // as FillerSettings::skip_failed
 };
 
 // The most bytes of a batch, in the layout of a slab.

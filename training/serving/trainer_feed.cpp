@@ -17,6 +17,7 @@ FillerSettings settings_of(const ServedPlan& served, const worker_protocol::Trai
           .ahead = 0,
           .buffers = buffers,
           .format = served.format,
+          .skip_failed = served.skip_failed,
           .on_filled = std::move(on_filled)};
 }
 
@@ -29,7 +30,7 @@ TrainerFeed::TrainerFeed(const ServedPlan& served, std::shared_ptr<Epochs> epoch
       filler_(served.catalog, std::move(epochs), *memory_,
               settings_of(served, trainer, memory_->count(), std::move(on_filled))) {
   for (std::uint32_t buffer = memory_->count(); buffer > 0; --buffer) filler_.give(buffer - 1);
-  filler_.start({trainer.epoch, trainer.step});
+  filler_.start({trainer.epoch, trainer.step}, trainer.resets);
 }
 
 Bytes TrainerFeed::inline_tensor(const FilledBatch& batch) {

@@ -51,6 +51,8 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
   made.feed = std::make_unique<TrainerFeed>(served_, std::move(*epochs), trainer, std::move(memory),
                                             std::move(on_filled));
   return made;
+} catch (const EmptyEpoch& error) {
+  return wp::Refused{"plan", error.what()};
 } catch (const std::exception& error) {
   return wp::Refused{"internal", std::string("the batches cannot be made: ") + error.what()};
 }

@@ -93,6 +93,9 @@ class WorkerBatch {
   std::uint64_t steps() const { return message_.steps; }  // in the epoch
   std::uint32_t body() const { return message_.body; }
   std::span<const MutableBytes> companions() const { return arrays_.companions; }
+  // Streams whose rows are padding rows from this batch on, because they cannot be delivered: a
+  // JSON array (worker_protocol::HandedBatch::failed), or empty.
+  const std::string& failed() const { return message_.failed; }
 
   // The rows with frames: row i of the tensor is framed()[i]. The padding rows after them are not
   // listed.

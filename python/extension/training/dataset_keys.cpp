@@ -86,9 +86,15 @@ DatasetPlan plan_from(const DatasetKeys& keys, const OpenedCatalog& opened, nb::
   if (!function.is_none())
     made.function = std::make_shared<PythonFunction>(opened.catalog, std::move(function));
   if (changes_lengths)
-    made.options.frames = [catalog = opened.catalog, function = made.function](
-                              std::uint64_t epoch, std::uint64_t stream, std::uint32_t) {
-      return function->frames(epoch, stream, catalog->frames(stream));
+    made.options.frames = [catalog = opened.catalog, function = made.function,
+                           skips = keys.loader.skip_failed](
+                              std::uint64_t epoch, std::uint64_t stream, std::uint32_t copy) {
+      try {
+        return function->frames({epoch, stream, copy}, catalog->frames(stream));
+      } catch (const LengthFailure&) {  // it fails again when the stream is opened
+        if (!skips) throw;
+        return catalog->frames(stream);
+      }
     };
   auto plan = training::make_plan(*made.catalog, made.options, keys.loader.rank);
   if (!plan) refuse(plan.error());

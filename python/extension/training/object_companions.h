@@ -32,6 +32,7 @@ class ObjectCompanions final : public training::Catalog {
     return catalog_->events(stream);
   }
   std::uint64_t digest() const override { return digest_; }
+  std::string extent() const override { return catalog_->extent(); }
   std::span<const CompanionFormat> companions() const override { return formats_; }
   std::vector<std::uint64_t> parts() const override { return catalog_->parts(); }
   std::unique_ptr<training::CatalogReader> reader() const override;

@@ -59,7 +59,7 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
 OpenedCatalog open_files(const std::string& path, std::optional<std::string> element,
                          std::optional<double> rate, std::optional<std::uint32_t> channels,
                          const std::string& pipeline, nb::iterable companions,
-                         const nb::callable& progress) {
+                         const nb::callable& progress, const std::string& extent) {
   training::CatalogSettings settings;
   settings.path = path;
   if (element) settings.frames = named<Element>(*element);
@@ -67,6 +67,7 @@ OpenedCatalog open_files(const std::string& path, std::optional<std::string> ele
   settings.channels = channels;
   settings.pipeline = pipeline;
   settings.companions = sources_from(companions);
+  settings.extent = extent;
   settings.progress = [&](std::uint64_t done, std::uint64_t total) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     progress(done, total);
@@ -152,6 +153,7 @@ void add_catalogs(nb::module_& module) {
   nb::class_<OpenedCatalog>(module, "Catalog")
       .def_prop_ro("size", [](const OpenedCatalog& opened) { return opened.catalog->size(); })
       .def_prop_ro("digest", [](const OpenedCatalog& opened) { return opened.catalog->digest(); })
+      .def_prop_ro("extent", [](const OpenedCatalog& opened) { return opened.catalog->extent(); })
       .def_prop_ro("frame_type", &frame_type)
       .def_prop_ro("companions", &companions)
       .def("name", &name)
@@ -161,7 +163,7 @@ void add_catalogs(nb::module_& module) {
       .def("with_objects", &with_objects);
   module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(),
              nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("pipeline"),
-             nb::arg("companions"), nb::arg("progress"));
+             nb::arg("companions"), nb::arg("progress"), nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
 }

@@ -73,10 +73,10 @@ nb::tuple position(PlanLoader& loader) {
   return nb::make_tuple(at.epoch, at.step);
 }
 
-void seek(PlanLoader& python, std::uint64_t epoch, std::uint64_t step) {
+void seek(PlanLoader& python, std::uint64_t epoch, std::uint64_t step, bool resets) {
   training::Loader& loader = python.loader();
   const WithoutGil waits;
-  loader.seek({epoch, step});
+  loader.seek({epoch, step}, resets);
 }
 
 std::uint64_t steps(PlanLoader& python) {

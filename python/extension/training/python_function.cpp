@@ -17,6 +17,7 @@ namespace {
 namespace nb = nanobind;
 using training::DataFault;
 using training::ReadError;
+using training::StreamCopy;
 
 // An array [items, values] of Python that owns the bytes.
 nb::object array_of(std::vector<std::byte> bytes, std::size_t values, nb::dlpack::dtype type) {
@@ -43,8 +44,7 @@ PythonFunction::PythonFunction(std::shared_ptr<const training::Catalog> catalog,
                                nb::object function)
     : catalog_(std::move(catalog)), function_(std::move(function)) {}
 
-Result<void, ReadError> PythonFunction::change(std::uint64_t epoch, std::uint64_t stream,
-                                               Content& content) {
+Result<void, ReadError> PythonFunction::change(const StreamCopy& stream, Content& content) {
   const FrameType& type = catalog_->frame_type();
   const auto formats = catalog_->companions();
   const EnsuredGil held;
@@ -55,7 +55,8 @@ Result<void, ReadError> PythonFunction::change(std::uint64_t epoch, std::uint64_
                                  dtype_of(formats[i].element)));
     const nb::object frames =
         array_of(std::move(content.frames), type.values, dtype_of(type.element));
-    const nb::object changed = function_.get().attr("change")(epoch, stream, frames, companions);
+    const nb::object changed = function_.get().attr("change")(stream.epoch, stream.stream,
+                                                              stream.copy, frames, companions);
     content.frames = bytes_of(changed[0]);
     for (std::size_t i = 0; i < formats.size(); ++i)
       content.companions[i] = bytes_of(changed[1][i]);
@@ -65,14 +66,14 @@ Result<void, ReadError> PythonFunction::change(std::uint64_t epoch, std::uint64_
   }
 }
 
-std::uint64_t PythonFunction::frames(std::uint64_t epoch, std::uint64_t stream,
-                                     std::uint64_t frames) {
+std::uint64_t PythonFunction::frames(const StreamCopy& stream, std::uint64_t frames) {
   const EnsuredGil held;
   try {
-    return nb::cast<std::uint64_t>(function_.get().attr("frames")(epoch, stream, frames));
+    return nb::cast<std::uint64_t>(
+        function_.get().attr("frames")(stream.epoch, stream.stream, stream.copy, frames));
   } catch (nb::python_error& error) {
-    throw LengthFailure(failure_of(error, DataFault::function, "augment.frames").message, epoch,
-                        stream, catalog_->name(stream));
+    throw LengthFailure(failure_of(error, DataFault::function, "augment.frames").message,
+                        stream.epoch, stream.stream, catalog_->name(stream.stream));
   }
 }
 

@@ -27,17 +27,17 @@ class LengthFailure : public std::runtime_error {
 };
 
 // A function of Python that changes whole streams (augmentation). The Python object has
-// `change(epoch, stream, frames, companions)`, which returns a pair of contiguous arrays with the
-// same types, and `frames(epoch, stream, frames)`, which returns a number.
+// `change(epoch, stream, copy, frames, companions)`, which returns a pair of contiguous arrays with
+// the same types, and `frames(epoch, stream, copy, frames)`, which returns a number.
 class PythonFunction final : public training::StreamFunction {
  public:
   // Requires: the GIL.
   PythonFunction(std::shared_ptr<const training::Catalog> catalog, nanobind::object function);
 
-  Result<void, training::ReadError> change(std::uint64_t epoch, std::uint64_t stream,
+  Result<void, training::ReadError> change(const training::StreamCopy& stream,
                                            Content& content) override;
   // Throws LengthFailure with the traceback if the function fails.
-  std::uint64_t frames(std::uint64_t epoch, std::uint64_t stream, std::uint64_t frames) override;
+  std::uint64_t frames(const training::StreamCopy& stream, std::uint64_t frames) override;
 
  private:
   std::shared_ptr<const training::Catalog> catalog_;

@@ -26,23 +26,27 @@ namespace nb = nanobind;
 
 constexpr Duration leave_limit = std::chrono::seconds(1);
 
-// `position`: rank, world, epoch, step and stride.
+// `position`: rank, world, epoch, step, stride, and whether the states of the slots are lost.
 using Position =
-    std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+    std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, bool>;
 
 // Attaches without the GIL. An exception of `meanwhile` or of a signal handler ends the attempt.
 // `on_wait` is called with the reason when the wait for a server begins.
 void make(Trainer* into, const std::string& url, const std::string& name, std::uint32_t credits,
           const std::string& device, const Position& position, double wait,
           const nb::callable& on_wait, const nb::callable& meanwhile) {
-  const auto [rank, world, epoch, step, stride] = position;
+  const auto [rank, world, epoch, step, stride, resets] = position;
   std::optional<WithoutGil> released(std::in_place);
   WorkerSettings settings;
   settings.name = name;
   settings.credits = credits;
   settings.device = device;
-  settings.trainer = worker_protocol::TrainerHello{
-      .rank = rank, .world = world, .epoch = epoch, .step = step, .stride = stride};
+  settings.trainer = worker_protocol::TrainerHello{.rank = rank,
+                                                   .world = world,
+                                                   .epoch = epoch,
+                                                   .step = step,
+                                                   .stride = stride,
+                                                   .resets = resets};
   settings.wait = duration_of(wait);
   settings.on_wait = [&](const std::string& why, Duration) {
     const WithGil held(released);

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cut sets of Lhotse."""
 
-from collections.abc import Mapping
+import bisect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from millrace.batch import Batch
 from millrace.rows import Row
 
 
@@ -62,3 +64,18 @@ class LhotseCuts:
         if begin == 0 and n == cut.num_samples:
             return cut
         return cut.truncate(offset=begin / cut.sampling_rate, duration=n / cut.sampling_rate, preserve_id=False)
+
+
+def cuts_of(sources: Sequence[Any], batch: Batch) -> list[Any]:
+    """The bodies of the rows as cuts. The streams of the batch are those of the sources, one after the other. Raises
+    TypeError if one of these has no cuts."""
+    starts = [0]
+    for source in sources:
+        if not hasattr(source, "cut"):
+            raise TypeError("cuts() needs streams of millrace.catalogs.LhotseCuts")
+        starts.append(starts[-1] + len(source))
+    cuts = []
+    for row in batch.framed:
+        part = bisect.bisect_right(starts, row.stream) - 1
+        cuts.append(sources[part].cut(row.stream - starts[part], row))
+    return cuts

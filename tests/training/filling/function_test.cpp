@@ -13,11 +13,12 @@ using training::DataFault;
 using training::Loader;
 using training::LoaderSettings;
 using training::ReadError;
+using training::StreamCopy;
 using training::StreamFunction;
 
 namespace {
 
-// Adds 100 + epoch to every value, and then does what the test adds.
+// Adds 100 + epoch + 1000 * copy to every value, and then does what the test adds.
 class Function final : public StreamFunction {
  public:
   std::function<Result<void, ReadError>(std::uint64_t stream, Content&)> then;
@@ -26,17 +27,17 @@ class Function final : public StreamFunction {
   std::atomic<int> calls{0};
   std::array<std::array<std::atomic<int>, 8>, 3> by_stream{};  // calls by epoch and stream
 
-  Result<void, ReadError> change(std::uint64_t epoch, std::uint64_t stream,
-                                 Content& content) override {
+  Result<void, ReadError> change(const StreamCopy& of, Content& content) override {
     ++calls;
-    ++by_stream.at(epoch).at(stream);
+    ++by_stream.at(of.epoch).at(of.stream);
     auto values = values_of<std::int16_t>(content.frames);
-    for (auto& value : values) value = static_cast<std::int16_t>(value + 100 + epoch);
+    for (auto& value : values)
+      value = static_cast<std::int16_t>(value + 100 + of.epoch + 1000 * of.copy);
     if (!change_nothing) content.frames = bytes_of(values);
-    if (then) return then(stream, content);
+    if (then) return then(of.stream, content);
     return {};
   }
-  std::uint64_t frames(std::uint64_t, std::uint64_t, std::uint64_t frames) override {
+  std::uint64_t frames(const StreamCopy&, std::uint64_t frames) override {
     return new_frames ? new_frames(frames) : frames;
   }
 };
@@ -149,7 +150,7 @@ TEST_CASE("a function must return finite values") {
   const auto catalog = std::make_shared<MemoryCatalog>(FrameType{.element = Element::f32});
   catalog->add({.frames = bytes_of<float>({1, 2, 3, 4, 5})});
   class Infinite final : public StreamFunction {
-    Result<void, ReadError> change(std::uint64_t, std::uint64_t, Content& content) override {
+    Result<void, ReadError> change(const StreamCopy&, Content& content) override {
       content.frames = bytes_of<float>({1, std::numeric_limits<float>::infinity(), 3, 4, 5});
       return {};
     }

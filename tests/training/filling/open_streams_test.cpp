@@ -7,6 +7,9 @@ using namespace millrace;
 using namespace millrace::test;
 using training::OpenStreams;
 using training::PlannedRow;
+using training::ReadError;
+using training::StreamCopy;
+using training::StreamFunction;
 
 namespace {
 
@@ -89,4 +92,23 @@ TEST_CASE_METHOD(Streams, "the stream of a slot stays open until its last row, w
   open.close_if_ended(last);
   CHECK(catalog.open_readers() == 9);
   CHECK_FALSE(open.is_open(last, 0));
+}
+
+TEST_CASE_METHOD(Streams,
+                 "a function changes each copy of a stream, and rows of one copy share it") {
+  class Counting final : public StreamFunction {
+   public:
+    std::vector<std::uint32_t> copies;
+    Result<void, ReadError> change(const StreamCopy& of, Content&) override {
+      copies.push_back(of.copy);
+      return {};
+    }
+  } function;
+  OpenStreams changed(catalog, &function, 0);
+  for (const std::uint32_t copy : {0, 0, 1, 1, 2}) {
+    PlannedRow row = row_of(7);
+    row.copy = copy;
+    use(changed, row);
+  }
+  CHECK(function.copies == std::vector<std::uint32_t>{0, 1, 2});
 }

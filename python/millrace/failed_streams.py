@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streams of a Dataset that cannot be delivered and are skipped, with ``on_error="skip"``."""
+
+import collections
+import json
+import logging
+from typing import NamedTuple
+
+_log = logging.getLogger("millrace")
+_MOST = 10_000  # streams in the list: the last ones
+
+
+class _Failed(NamedTuple):
+    epoch: int
+    step: int
+    stream: int
+    reason: str
+
+
+class FailedStream(_Failed):
+    """A stream whose rows are padding rows from this step on, up to its end in the epoch. ``reason`` is as in DataError.
+    A tuple (epoch, step, stream, reason); ``name`` and ``message`` are the name of the stream, and a text with the file
+    or the traceback."""
+
+    name: str
+    message: str
+
+
+class FailedStreams:
+    """The streams that were skipped, in the order of the batches. Logs each stream once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: collections.deque[FailedStream] = collections.deque(maxlen=_MOST)
+        self._logged: set[int] = set()
+
+    def note(self, text: str) -> None:
+        """Adds the streams that a batch lists (``_core.Batch.failed``)."""
+        for entry in json.loads(text):
+            failed = FailedStream(entry["epoch"], entry["step"], entry["stream"], entry["fault"])
+            failed.name, failed.message = entry["name"], entry["message"]
+            self.count += 1
+            self._last.append(failed)
+            if failed.stream not in self._logged:
+                self._logged.add(failed.stream)
+                _log.warning("stream %d (%s) is skipped from epoch %d, step %d on: %s", failed.stream, failed.name,
+                             failed.epoch, failed.step, failed.message)
+
+    @property
+    def last(self) -> list[FailedStream]:
+        return list(self._last)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that skip failed streams, lost states, and epochs without a step.
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/training/serving/plan_server.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using training::DataFault;
+using training::Rank;
+using training::ReadError;
+
+TEST_CASE("a server skips failed streams, counts them, and lists them in their batch") {
+  Twelve twelve;
+  twelve.epochs = 2;
+  const std::size_t clean = twelve.epoch().size() + twelve.epoch({}, 1).size();
+  twelve.catalog->on_open = [](std::uint64_t stream) -> Result<void, ReadError> {
+    if (stream == 5) return ReadError{DataFault::read, "five.wav: gone"};
+    return {};
+  };
+  auto served = twelve.served();
+  served.skip_failed = true;
+  PlanServer server(std::move(served));
+  std::uint64_t attached = 0;
+  for (const std::string& url : {server.url(), server.tcp_url()}) {
+    Worker trainer = attach(url);
+    std::size_t steps = 0, failures = 0;
+    while (auto batch = trainer.next_until(soon())) {
+      if (!batch->failed().empty()) ++failures;
+      CHECK(batch->rows() == 4);
+      for (const auto& row : batch->framed()) CHECK(row.stream != StreamId(5));
+      ++steps;
+      trainer.done(*batch);
+    }
+    CHECK(trainer.ended());
+    CHECK(steps == clean);
+    CHECK(failures == 2);  // once per epoch
+    CHECK(server.stats.errors[DataFault::read].value() == 2 * ++attached);
+  }
+}
+
+TEST_CASE(
+    "a stream with more marker rows than a slab has room for is skipped, with its marker rows") {
+  Twelve twelve;
+  twelve.epochs = 1;
+  std::vector<training::InnerEvent> flushes;
+  for (std::uint64_t i = 0; i < 5000; ++i)
+    flushes.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
+  twelve.catalog->add({.frames = std::vector<std::byte>(40), .events = std::move(flushes)});
+  auto served = twelve.served();
+  served.skip_failed = true;
+  PlanServer server(std::move(served));
+  Worker trainer = attach(server.url());
+  std::size_t rows = 0, failures = 0;
+  while (auto batch = trainer.next_until(soon())) {
+    failures += batch->failed().empty() ? 0 : 1;
+    CHECK(batch->marks().size() <= 4);
+    for (const auto& row : batch->framed()) rows += row.stream == StreamId(12) ? 1 : 0;
+    trainer.done(*batch);
+  }
+  CHECK(trainer.ended());
+  CHECK(failures == 1);
+  CHECK(rows == 1);  // before the marker rows
+  CHECK(server.stats.errors[DataFault::format].value() == 1);
+}
+
+TEST_CASE("a trainer that has lost its states gets RESET in its first rows") {
+  Twelve twelve;
+  twelve.epochs = 1;
+  PlanServer server(twelve.served());
+  for (const bool resets : {false, true}) {
+    const Rank rank{resets ? 1u : 0u, 2};
+    const auto all = twelve.epoch(rank);
+    Worker trainer =
+        attach(server.url(), {.rank = rank.rank, .world = 2, .step = 3, .resets = resets});
+    const auto batches = take(trainer, 2);
+    REQUIRE(batches.size() == 2);
+    for (std::size_t at = 0; at < batches[0].framed.size(); ++at)
+      CHECK(batches[0].reset[at] == (resets ? 1 : all[3].reset[at]));
+    CHECK(batches[1] == all[4]);
+  }
+}
+
+TEST_CASE("an epoch without a step refuses the trainer as a wrong plan") {
+  Twelve twelve;
+  twelve.options = {.mode = training::PlanMode::stateless, .chunk = {}, .rows = 6};
+  PlanServer server(twelve.served());
+  try {
+    attach(server.url(), {.rank = 0, .world = 3});
+    FAIL("attached");
+  } catch (const WorkerError& error) {
+    CHECK(error.code() == "plan");
+    CHECK(std::string(error.what()).find("epoch 0 has no step: it has 2 batches for world = 3") !=
+          std::string::npos);
+  }
+}
