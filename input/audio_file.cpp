@@ -8,6 +8,9 @@
 #include <cctype>
 #include <utility>
 
+#include "input/containers/mpeg_frames.h"
+#include "input/containers/patched_file.h"
+#include "input/containers/sample_bytes.h"
 #include "input/value_kernels.h"
 
 namespace millrace {
@@ -42,23 +45,105 @@ bool has_exact_seek(int format) {
   }
 }
 
+PatchedFile::Patch patch(const HeaderField& field, std::uint64_t value) {
+  PatchedFile::Patch made{.at = field.at, .count = field.bytes};
+  const std::uint64_t most = field.bytes < 8 ? (std::uint64_t{1} << (8 * field.bytes)) - 1 : ~0ull;
+  value = std::min(value, most);
+  for (std::size_t i = 0; i < field.bytes; ++i)
+    made.bytes[field.big_endian ? field.bytes - 1 - i : i] =
+        static_cast<std::uint8_t>(value >> (8 * i));
+  return made;
+}
+
+PatchedFile::Patch patch_for(const SampleExtent& extent) {
+  return patch(extent.header.field, extent.held + extent.header.field.more);
+}
+
+PatchedFile& patched_file(void* user) { return *static_cast<PatchedFile*>(user); }
+
+SF_VIRTUAL_IO patched_input{
+    .get_filelen = [](void* user) -> sf_count_t { return patched_file(user).size(); },
+    .seek = [](sf_count_t offset, int whence, void* user) -> sf_count_t {
+      return patched_file(user).seek(offset, whence);
+    },
+    .read = [](void* into, sf_count_t count, void* user) -> sf_count_t {
+      return patched_file(user).read(
+          {static_cast<std::uint8_t*>(into), static_cast<std::size_t>(count)});
+    },
+    .write = [](const void*, sf_count_t, void*) -> sf_count_t { return 0; },
+    .tell = [](void* user) -> sf_count_t { return patched_file(user).tell(); }};
+
 }  // namespace
 
 void AudioFile::Close::operator()(sf_private_tag* file) const { sf_close(file); }
 
+AudioFile::AudioFile(std::string path) : path_(std::move(path)) {}
+AudioFile::AudioFile(AudioFile&& other) noexcept = default;
+AudioFile& AudioFile::operator=(AudioFile&& other) noexcept = default;
+AudioFile::~AudioFile() = default;
+
 Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
+  AudioFile file(path);
   SF_INFO format{};
-  File opened(sf_open(path.c_str(), SFM_READ, &format));
-  if (!opened) return "cannot be read as audio: " + reason_of_failed_open();
-  AudioFile file(path, std::move(opened));
+  const auto extent = find_samples(path);
+  if (const auto opened = file.open(extent ? &*extent : nullptr, format); !opened)
+    return opened.error();
   file.rate_ = format.samplerate;
   file.channels_ = static_cast<std::uint32_t>(format.channels);
-  // A FLAC file that was written to a pipe has no length.
-  if (format.frames >= 0 && format.frames < SF_COUNT_MAX)
-    file.frames_ = static_cast<std::uint64_t>(format.frames);
   file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;
   file.exact_seek_ = format.seekable != 0 && has_exact_seek(format.format);
+  // A FLAC file that was written to a pipe has no length.
+  if (format.frames >= 0 && format.frames < SF_COUNT_MAX)
+    file.frames_ = file.held_ = static_cast<std::uint64_t>(format.frames);
+  if (extent) file.set_frames(*extent);
   return file;
+}
+
+Result<void, std::string> AudioFile::open(const SampleExtent* extent, SF_INFO& format) {
+  if (extent != nullptr && extent->held > extent->header.declared)
+    open_patched(std::make_unique<PatchedFile>(path_, patch_for(*extent)), format);
+  if (!file_) file_.reset(sf_open(path_.c_str(), SFM_READ, &format));
+  if (!file_) return "cannot be read as audio: " + reason_of_failed_open();
+  if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) open_mpeg(format);
+  return {};
+}
+
+// libsndfile has the length from a Xing header, or estimates it from the first frame and the size
+// of the file. It reads no further.
+void AudioFile::open_mpeg(SF_INFO& format) {
+  const auto found = count_mpeg_frames(path_);
+  if (!found) return;
+  if (found->counted && found->frames > *found->counted)
+    open_patched(
+        std::make_unique<PatchedFile>(
+            path_, patch({.at = found->counted_at, .bytes = 4, .big_endian = true}, found->frames)),
+        format);
+  else if (!found->counted &&
+           static_cast<std::uint64_t>(format.frames) != found->frames * found->samples)
+    open_patched(std::make_unique<PatchedFile>(path_, PatchedFile::Patch{}, true), format);
+}
+
+// Keeps what is open if libsndfile cannot read the patched file.
+void AudioFile::open_patched(std::unique_ptr<PatchedFile> file, SF_INFO& format) {
+  SF_INFO patched{};
+  if (!*file) return;
+  File opened(sf_open_virtual(&patched_input, SFM_READ, &patched, file.get()));
+  if (!opened) return;
+  file_ = std::move(opened);
+  patched_ = std::move(file);
+  format = patched;
+}
+
+// libsndfile shortens a file that was cut.
+void AudioFile::set_frames(const SampleExtent& extent) {
+  const SampleBytes& header = extent.header;
+  if (pcm16_ && header.format && header.format->block == 2 * channels_ && header.begin % 2 == 0) {
+    place_ = header.begin;
+    frames_ = extent.whole / header.format->block;
+  } else if (frames_ && extent.held < extent.whole && held_ > 0) {
+    const std::uint64_t frame = extent.held / held_;  // 0 in formats of less than a byte per frame
+    frames_ = frame > 0 ? extent.whole / frame : held_ * extent.whole / extent.held;
+  }
 }
 
 Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t most) {
@@ -120,7 +205,7 @@ Result<std::uint64_t, std::string> AudioFile::skip(std::uint64_t frames) {
 
 Result<std::uint64_t, std::string> AudioFile::seek(std::uint64_t frames) {
   const sf_count_t at = sf_seek(file_.get(), 0, SEEK_CUR);
-  const std::uint64_t rest = *frames_ - std::min(*frames_, static_cast<std::uint64_t>(at));
+  const std::uint64_t rest = held_ - std::min(held_, static_cast<std::uint64_t>(at));
   const std::uint64_t skipped = std::min(frames, rest);
   if (at < 0 || sf_seek(file_.get(), static_cast<sf_count_t>(skipped), SEEK_CUR) < 0)
     return std::string("is damaged: ") + sf_strerror(file_.get());

@@ -15,15 +15,25 @@
 #include "base/result.h"
 
 struct sf_private_tag;  // libsndfile's SNDFILE
+struct SF_INFO;
 
 namespace millrace {
+
+class PatchedFile;
+struct SampleExtent;
 
 // Reads an audio file (WAV, FLAC, Ogg and every other format of libsndfile) from front to back,
 // with the file's rate and channels. Values are converted as those of a client. Errors are
 // sentences without the file's name. Confined to one thread.
+//
+// The length in a header is not trusted: if the header has none, or less than the file, all of the
+// file is read.
 class AudioFile {
  public:
   static Result<AudioFile, std::string> open(const std::string& path);
+  AudioFile(AudioFile&& other) noexcept;
+  AudioFile& operator=(AudioFile&& other) noexcept;
+  ~AudioFile();
 
   // The error of a read, if a value is NaN or infinite.
   static constexpr std::string_view not_finite = "has values that are not finite";
@@ -31,10 +41,13 @@ class AudioFile {
   const std::string& path() const { return path_; }
   double rate() const { return rate_; }
   std::uint32_t channels() const { return channels_; }
-  // The length in the file's header; nullopt if the format has none.
+  // The frames that the file should have: more than can be read if it was cut. nullopt: only
+  // reading it to its end shows them.
   const std::optional<std::uint64_t>& frames() const { return frames_; }
   // The values are 16-bit integers, so that s16 frames are exactly those of the file.
   bool pcm16() const { return pcm16_; }
+  // The offset in the file of its frames, if they lie there as s16; 0 if they must be decoded.
+  std::uint64_t place() const { return place_; }
 
   // The next frames as s16, at most `most`, with interleaved channels; empty at the end of the
   // file. Valid until the next call.
@@ -54,16 +67,23 @@ class AudioFile {
   };
   using File = std::unique_ptr<sf_private_tag, Close>;
 
-  AudioFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
+  explicit AudioFile(std::string path);
+  Result<void, std::string> open(const SampleExtent* extent, SF_INFO& format);
+  void open_mpeg(SF_INFO& format);
+  void open_patched(std::unique_ptr<PatchedFile> file, SF_INFO& format);
+  void set_frames(const SampleExtent& extent);
   Result<std::uint64_t, std::string> seek(std::uint64_t frames);
   Result<std::uint64_t, std::string> decode(std::uint64_t frames);
   Result<std::size_t, std::string> read_part(Element element, std::byte* into, std::size_t most);
 
   std::string path_;
+  std::unique_ptr<PatchedFile> patched_;  // null: libsndfile reads the file itself
   File file_;
   double rate_ = 0;
   std::uint32_t channels_ = 0;
   std::optional<std::uint64_t> frames_;
+  std::uint64_t held_ = 0;  // frames that libsndfile finds, if frames_ is known
+  std::uint64_t place_ = 0;
   bool pcm16_ = false;
   bool exact_seek_ = false;
   std::vector<float> floats_;

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include "schemas/text.h"
+
 namespace millrace {
 namespace {
 
@@ -38,6 +40,21 @@ void append_string(std::string& out, std::string_view text) {
     }
   }
   out += '"';
+}
+
+void append_file_name(std::string& out, std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  append_string(text, bytes);
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t valid = utf8_length(rest);
+    out += rest.substr(0, valid);
+    rest.remove_prefix(valid);
+    if (rest.empty()) break;
+    const auto byte = static_cast<unsigned char>(rest.front());
+    out.append("\\udc").append({digits[byte >> 4], digits[byte & 15]});
+    rest.remove_prefix(1);
+  }
 }
 
 void append_flags(std::string& out, std::uint8_t flags) {

@@ -16,6 +16,10 @@ void append_number(std::string& out, double value);  // shortest form that reads
 // Appends `text` quoted and escaped. Does not check that it is UTF-8.
 void append_string(std::string& out, std::string_view text);
 
+// As append_string(), for names of files, which need not be UTF-8: a byte that is not is written as
+// \udc80 to \udcff, as Python does it (surrogateescape).
+void append_file_name(std::string& out, std::string_view bytes);
+
 // Appends the names of a row's markers in the order of their bits: ["START","RESET"].
 void append_flags(std::string& out, std::uint8_t flags);
 // The bit of a marker's name; 0 for an unknown name.

@@ -126,4 +126,8 @@ std::string shell_quoted(std::string_view text) {
   return quoted + "'";
 }
 
+std::string shell_path(std::string_view path) {
+  return shell_quoted(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
+}
+
 }  // namespace millrace

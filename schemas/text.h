@@ -40,5 +40,7 @@ bool is_name(std::string_view text);
 
 // The text as one word of a shell's command.
 std::string shell_quoted(std::string_view text);
+// A path as one word of a shell's command, which no program takes for an option.
+std::string shell_path(std::string_view path);
 
 }  // namespace millrace

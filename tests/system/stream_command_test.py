@@ -3,6 +3,7 @@
 import array
 import json
 import os
+import shlex
 import struct
 import subprocess
 import unittest
@@ -62,10 +63,38 @@ class StreamCommand(SystemTest):
             closed = json.loads(live.lines[-1])
             self.assertEqual((closed["file"], closed["type"], closed["frames"]), ("-", "closed", 3200))
 
-    def test_the_stream_ends_at_the_length_in_its_wav_header_if_there_is_one(self):
-        sound = samples(0, 2000)
-        for size, expected in ((4000, 2000), (1000, 500), (0, 2003), (0x7fffff00, 2003)):
-            self.assertEqual(self.frames("-", given=header(size=size) + sound + b"LIST\0\0"), expected)
+    def test_the_stream_ends_at_the_length_in_its_wav_header_if_no_audio_follows(self):
+        sound, chunk = samples(0, 2000), b"LIST\x04\0\0\0INFO"
+        for size, expected in ((4000, 2000), (1000, 2006), (0, 2006), (0x7fffff00, 2006)):
+            wav = header(size=size) + sound + chunk
+            self.assertEqual(self.frames("-", given=wav), expected)
+            self.assertEqual(self.frames(self.file("sized.wav", wav), given=b""), expected)
+
+    def test_audio_that_is_shorter_than_its_header_says_causes_a_notice(self):
+        wav = header(size=4000) + samples(0, 1500)
+        for name, arguments, given in (("standard input", ("-",), wav), (self.file("cut.wav", wav),) * 2 + (b"",)):
+            arguments = arguments if isinstance(arguments, tuple) else (arguments,)
+            code, errors, lines = self.streamed(*arguments, given=given)
+            self.assertEqual((code, lines[-1]["frames"]), (0, 1500))
+            self.assertEqual(errors, f"millrace stream: {name}: notice: ends after 1500 of the 2000 frames in its header\n")
+
+    def test_standard_input_is_named_if_it_is_another_container(self):
+        for given, name in ((b"fLaC" + bytes(40), "is FLAC"), (b"OggS" + bytes(40), "is Ogg"), (bytes(4) + b"ftypisom", "is MP4")):
+            errors = self.refused("-", given=given)
+            self.assertIn(name, errors)
+            self.assertNotIn("--format", errors)
+
+    def test_the_printed_command_is_one_for_a_shell(self):
+        errors = self.refused(self.file("it's $(touch x) a.m4a", b"no audio"))
+        command = errors.split("convert it: ")[1]
+        self.assertEqual(shlex.split(command)[2], os.path.join(self.served.folder.name, "it's $(touch x) a.m4a"))
+        self.assertEqual(len(shlex.split(command)), 4)
+
+    def test_the_name_of_a_file_need_not_be_utf_8(self):
+        path = os.path.join(os.fsencode(self.served.folder.name), b"gr\xf6.wav")
+        os.rename(self.file("umlaut.wav"), path)
+        code, _, lines = self.streamed(os.fsdecode(path))
+        self.assertEqual((code, os.fsencode(lines[-1]["file"])), (0, path))
 
     def test_wav_headers_of_float_and_extensible_formats_are_accepted(self):
         floats = array.array("f", [0.5] * 100).tobytes()
@@ -138,7 +167,7 @@ class StreamCommand(SystemTest):
                          r"has 16000 Hz, 2 channels, s16le, refused as schema: must be mean or a channel from 0 to 1.*\(channel\)$")
         self.assertRegex(self.refused(self.file("a.wav"), "--chunk", "33ms"), r"refused as schema: .*\(chunk\)$")
         path = self.file("text.wav", b"no audio" * 9)
-        self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i {path} audio.wav$")
+        self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i '{path}' audio.wav$")
         self.assertEqual(self.refused("/nowhere.wav"),
                          "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
         for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw audio give --format"), (header()[:30], "ends within its WAV header"),

@@ -73,7 +73,9 @@ class AudioCatalogReader final : public CatalogReader {
                             .frames = indexed.frames,
                             .channels = catalog_.frame_type().values,
                             .place = indexed.place,
-                            .element = catalog_.frame_type().element};
+                            .element = catalog_.frame_type().element,
+                            .before = indexed.before,
+                            .behind = indexed.behind};
     if (state_of(audio.path) != indexed.file)
       if (const auto checked = check_again(audio); !checked) return checked.error();
     return open_frames(audio);
@@ -85,10 +87,11 @@ class AudioCatalogReader final : public CatalogReader {
     if (!now.error.empty()) return ReadError{DataFault::read, audio.path + ": " + now.error};
     if (now.channels != audio.channels || now.rate != catalog_.frame_type().rate)
       return changed(DataFault::format, audio, "was changed, and has another format");
-    if (now.frames != audio.frames)
+    const std::uint64_t frames = audio.before + audio.frames + audio.behind;
+    if (now.frames != frames)
       return changed(DataFault::length, audio,
                      "was changed: it has " + std::to_string(now.frames) + " frames, and had " +
-                         std::to_string(audio.frames));
+                         std::to_string(frames));
     if (now.place != audio.place)
       return changed(DataFault::format, audio, "was changed: its samples begin at another place");
     return {};
@@ -124,9 +127,7 @@ std::unique_ptr<CatalogReader> AudioCatalog::reader() const {
   return std::make_unique<AudioCatalogReader>(*this);
 }
 
-std::string AudioCatalog::index_command() const {
-  return "millrace index " + shell_quoted(opened_);
-}
+std::string AudioCatalog::index_command() const { return "millrace index " + shell_path(opened_); }
 
 std::string AudioCatalog::path(std::uint64_t stream) const {
   return path_in(base_, index_.stream(stream).path);

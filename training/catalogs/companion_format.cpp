@@ -2,9 +2,11 @@
 #include "training/catalogs/companion_format.h"
 
 #include <algorithm>
-#include <limits>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "training/catalogs/companion_ratio.h"
 
@@ -27,15 +29,23 @@ class FormatSearch {
       return fault("give only one of frames_per_entry and entries_per_frame");
     if (given_.frames_per_entry == 0u || given_.entries_per_frame == 0u)
       return fault("frames_per_entry and entries_per_frame must be at least 1");
-    // The longest stream determines the ratio best.
-    const std::uint64_t most = std::min(catalog_.size(), most_opened);
-    std::uint64_t longest = 0;
-    for (std::uint64_t i = 1; i < most; ++i)
-      if (catalog_.frames(i) > catalog_.frames(longest)) longest = i;
-    if (most > 0)
-      if (const auto added = add(longest); !added) return added.error();
-    for (std::uint64_t i = 0; i < most && !done(); ++i)
-      if (const auto added = add(i); !added) return added.error();
+    // The longest streams determine the ratio best. Those of equal lengths come last: they show
+    // nothing new.
+    std::vector<std::uint64_t> streams(std::min(catalog_.size(), most_opened));
+    std::iota(streams.begin(), streams.end(), std::uint64_t{0});
+    const auto length = [this](std::uint64_t stream) { return catalog_.frames(stream); };
+    std::ranges::stable_sort(streams, std::ranges::greater(), length);
+    std::vector<std::uint64_t> first, others;
+    for (const std::uint64_t stream : streams)
+      (first.empty() || length(first.back()) != length(stream) ? first : others).push_back(stream);
+    for (const std::uint64_t stream : first) {
+      if (done() && (is_given() || ratio_.is_certain())) break;
+      if (const auto added = add(stream); !added) return added.error();
+    }
+    for (const std::uint64_t stream : others) {
+      if (done()) break;
+      if (const auto added = add(stream); !added) return added.error();
+    }
     if (!typed_) return fault("no stream has frames");
     if (!is_given() && !ratio_.found())
       return fault("the lengths fit " + ratio_.text() +

@@ -17,6 +17,9 @@ std::string range(std::uint64_t least, std::uint64_t most, const char* unit) {
 bool CompanionRatio::add(std::uint64_t frames, std::uint64_t entries) {
   if (frames == 0 && entries == 0) return true;
   if (frames == 0 || entries == 0) return false;
+  lengths_.insert(frames);
+  entries_ = entries;
+  if (frames % entries == 0) exact_.insert(frames / entries);
   // ⌈frames / k⌉ = entries: frames / entries <= k < frames / (entries - 1).
   least_frames_ = std::max(least_frames_, (frames - 1) / entries + 1);
   if (entries > 1) most_frames_ = std::min(most_frames_, (frames - 1) / (entries - 1));
@@ -29,17 +32,27 @@ bool CompanionRatio::add(std::uint64_t frames, std::uint64_t entries) {
   return least_frames_ <= most_frames_ || least_entries_ <= most_entries_;
 }
 
+// The ratio of streams of one length; 0: no ratio divides it.
+std::uint64_t CompanionRatio::of_equal_lengths() const {
+  const bool equal = lengths_.size() == 1 && *lengths_.begin() % entries_ == 0;
+  return equal ? *lengths_.begin() / entries_ : 0;
+}
+
 bool CompanionRatio::found() const {
+  if (of_equal_lengths() > 0) return true;
   const bool one_to_one = least_frames_ == 1 && most_frames_ == 1;
   const bool several_frames = least_frames_ <= most_frames_;
   const bool several_entries = least_entries_ <= most_entries_;
   if (several_frames && several_entries) return one_to_one && least_entries_ == 1;
-  return several_frames ? least_frames_ == most_frames_ : least_entries_ == most_entries_;
+  if (!several_frames) return least_entries_ == most_entries_;
+  return least_frames_ == most_frames_ && (is_certain() || exact_.contains(least_frames_));
 }
 
 void CompanionRatio::set(CompanionFormat& format) const {
   const bool several_frames = least_frames_ <= most_frames_;
-  format.frames_per_entry = several_frames ? static_cast<std::uint32_t>(least_frames_) : 1;
+  const std::uint64_t equal = of_equal_lengths();
+  format.frames_per_entry =
+      several_frames ? static_cast<std::uint32_t>(equal > 0 ? equal : least_frames_) : 1;
   format.entries_per_frame = several_frames ? 1 : static_cast<std::uint32_t>(least_entries_);
 }
 
@@ -49,6 +62,7 @@ std::string CompanionRatio::text() const {
   if (least_entries_ <= most_entries_ && most_entries_ > 1)
     text +=
         (text.empty() ? "" : " or ") + range(least_entries_, most_entries_, "entries per frame");
+  if (least_frames_ == most_frames_ && most_entries_ <= 1) text += ", perhaps by coincidence";
   return text;
 }
 

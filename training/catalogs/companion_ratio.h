@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <set>
 #include <string>
 
 #include "base/companion.h"
@@ -12,23 +12,35 @@ namespace millrace::training {
 
 // Finds the ratio of frames to entries from the lengths of streams and their companions. A
 // companion of n frames with k frames per entry has ⌈n / k⌉ entries. Confined to one thread.
+//
+// Lengths that no ratio divides may fit one by coincidence: labels of librosa have ⌊n / k⌋ + 1
+// entries, those of Kaldi one or two less. So a ratio must divide a length, or fit eight different
+// ones.
 class CompanionRatio {
  public:
   // False: no ratio fits this stream and those before.
   bool add(std::uint64_t frames, std::uint64_t entries);
 
-  // True if exactly one ratio fits.
+  // True if exactly one ratio fits, or if all lengths are equal and one divides them.
   bool found() const;
+  // False: further lengths could show that the ratio fits by coincidence.
+  bool is_certain() const { return lengths_.size() >= sufficient; }
   // Sets frames_per_entry and entries_per_frame. Requires: found().
   void set(CompanionFormat& format) const;
   // The ratios that fit: "160 to 163 frames per entry".
   std::string text() const;
 
  private:
+  std::uint64_t of_equal_lengths() const;
+
+  static constexpr std::size_t sufficient = 8;  // different lengths
   static constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
 
   std::uint64_t least_frames_ = 1, most_frames_ = most;    // per entry; none if least > most
   std::uint64_t least_entries_ = 1, most_entries_ = most;  // per frame
+  std::set<std::uint64_t> lengths_;                        // those of streams with frames
+  std::uint64_t entries_ = 0;                              // the entries of the last stream
+  std::set<std::uint64_t> exact_;                          // ratios that divide a length
 };
 
 }  // namespace millrace::training

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "training/catalogs/audio_catalog.h"
+#include "training/catalogs/index/audio_faults.h"
 #include "training/catalogs/index/audio_index.h"
 #include "training/catalogs/joined_catalog.h"
 #include "training/catalogs/recorded_catalog.h"
@@ -55,7 +56,7 @@ std::string mismatch(const std::string& path, const FrameType& type,
 OpenedCatalog open_audio(const std::string& path, const CatalogSettings& settings) {
   const std::uint64_t checked =
       settings.check_all ? std::numeric_limits<std::uint64_t>::max() : most_checked;
-  auto index = audio_index(path, checked, settings.progress);
+  auto index = audio_index(path, checked, settings.progress, settings.skips);
   if (!index) return index.error();
   auto catalog =
       std::make_shared<AudioCatalog>(std::move(*index), settings.frames.value_or(Element::s16));

@@ -11,6 +11,7 @@
 #include "base/frame_type.h"
 #include "base/result.h"
 #include "training/catalog.h"
+#include "training/catalogs/index/audio_index.h"
 #include "training/catalogs/index/catalog_error.h"
 #include "training/catalogs/index/catalog_progress.h"
 
@@ -60,6 +61,10 @@ struct CatalogSettings {
   // Compare every file with the index, also in catalogs of more than `most_checked` files.
   bool check_all = false;
 
+  // If set, audio files that cannot be used are left out, and it is called with a text that names
+  // them.
+  SkippedFiles skips{};
+
   // Called on the thread of open_catalog(), and only if an index is made. If it throws,
   // open_catalog() throws the same, and writes nothing.
   CatalogProgress progress{};
@@ -78,6 +83,15 @@ using OpenedCatalog = Result<std::shared_ptr<const Catalog>, CatalogError>;
 OpenedCatalog open_catalog(const CatalogSettings& settings);
 
 inline constexpr std::uint64_t most_checked = 20'000;
+
+// Names the streams without frames, which are in no batch: the first 20, and the number of all.
+// nullopt: there are none.
+std::optional<std::string> empty_streams_text(const Catalog& catalog);
+
+// Writes the audio files of a catalog that open_catalog() opened without companions as a manifest
+// of JSON lines, without the streams `left_out`, which are sorted. Paths are absolute.
+Result<void, CatalogError> write_manifest(const Catalog& catalog, const std::string& path,
+                                          const std::vector<std::uint64_t>& left_out);
 
 // The catalogs as one, with Catalog::parts. They must have the same frame type and the same
 // companions. Requires: at least one.

@@ -6,10 +6,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "input/audio_file.h"
+#include "schemas/text.h"
 #include "service/commands/input/pcm_source.h"
 #include "service/commands/input/wav_header.h"
 
@@ -26,23 +29,34 @@ class FileSource final : public AudioSource {
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override {
     const auto frames = file_.read(most);
     if (!frames) return frames.error();
+    read_ += frames->size() / format_.channels;
     return std::optional<Bytes>(std::as_bytes(*frames));
+  }
+  std::string shortfall() const override {
+    if (!file_.frames() || read_ >= *file_.frames()) return {};
+    return "ends after " + std::to_string(read_) + " of the " + std::to_string(*file_.frames()) +
+           " frames in its header";
   }
 
  private:
   AudioFile file_;
   const AudioFormat format_;
+  std::uint64_t read_ = 0;  // frames
 };
 
 OpenedAudio pcm(FileDescriptor file, const AudioFormat& format,
-                std::uint64_t bytes = PcmSource::all) {
+                const std::optional<std::uint64_t>& bytes = std::nullopt) {
   return std::unique_ptr<AudioSource>(std::make_unique<PcmSource>(std::move(file), format, bytes));
 }
 
-// Empty if the file cannot be read at all: then no conversion helps.
+// Empty if no conversion helps: the file has no bytes, or cannot be read at all.
 std::string hint_for(const std::string& path) {
-  if (::access(path.c_str(), R_OK) != 0) return {};
-  return "; convert it: ffmpeg -i " + path + " audio.wav";
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error || bytes == 0 || ::access(path.c_str(), R_OK) != 0) return {};
+  const char* converted =
+      path == "audio.wav" || path == "./audio.wav" ? "converted.wav" : "audio.wav";
+  return "; convert it: ffmpeg -i " + shell_path(path) + " " + converted;
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ class AudioSource {
   // call.
   virtual Result<std::optional<Bytes>, std::string> read(std::size_t most) = 0;
   virtual int descriptor() const { return -1; }
+
+  // After the end: why the audio is not all that its header promises. Empty: it is.
+  virtual std::string shortfall() const { return {}; }
 };
 
 using OpenedAudio = Result<std::unique_ptr<AudioSource>, std::string>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "service/commands/input/audio_source.h"
@@ -20,6 +21,7 @@ class OpusSource final : public AudioSource {
   const AudioFormat& format() const override { return format_; }
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override;
   int descriptor() const override { return raw_->descriptor(); }
+  std::string shortfall() const override { return raw_->shortfall(); }
 
  private:
   struct Destroy {

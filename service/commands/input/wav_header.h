@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -12,11 +13,12 @@ namespace millrace {
 // The header of a WAV stream.
 struct WavHeader {
   AudioFormat format;
-  std::uint64_t bytes = 0;  // size of the frames; the largest number if the header does not have it
+  std::optional<std::uint64_t> bytes{};  // size of the frames; nullopt if the header has none
 };
 
-// Reads a header from a descriptor and nothing after it, without seeking, so that a pipe works too.
-// Blocks until it has arrived. An error has the format of the stream and the supported formats.
+// Reads a header from a descriptor and nothing after it, so that a pipe works too: RIFF, RF64, BW64
+// or W64. Blocks until it has arrived. An error has the format of the stream and the supported
+// formats.
 Result<WavHeader, std::string> read_wav_header(int descriptor);
 
 }  // namespace millrace

@@ -20,7 +20,7 @@ void append_answer(std::string& line, const Answer& answer) {
 }
 
 EventLines::EventLines(std::string_view file, std::optional<std::uint32_t> channel) {
-  append_string(file_ = R"({"file":)", file);
+  append_file_name(file_ = R"({"file":)", file);
   if (channel) append_number(file_ += R"(,"channel":)", std::uint64_t{*channel});
 }
 

@@ -129,7 +129,10 @@ std::optional<Time> FileStream::send_packets(Time now) {
       }
       awaits_input_ = !*packet;
       if (awaits_input_) return Time::max();
-      if ((*packet)->empty()) break;
+      if ((*packet)->empty()) {
+        report_shortfall();
+        break;
+      }
       waiting_ = **packet;
       if (realtime_) *due_ += period_;
     }
@@ -139,6 +142,11 @@ std::optional<Time> FileStream::send_packets(Time now) {
   }
   sent_ = stream_.try_send(client_message::End{});
   return Time::max();
+}
+
+void FileStream::report_shortfall() {
+  if (const std::string why = source_->shortfall(); !why.empty() && !std::exchange(short_, true))
+    print_problem(console_, part_, "notice: " + why);
 }
 
 // Returns false if the output cannot be written.

@@ -65,6 +65,7 @@ class FileStream {
   std::optional<Time> send(Time now);
   std::optional<Time> send_packets(Time now);
   bool print_events();
+  void report_shortfall();
   bool print(const std::string& line);
   void open_with_all_channels();
   std::string refusal(const StreamRefused& refused) const;
@@ -84,6 +85,7 @@ class FileStream {
   std::optional<Time> due_;    // earliest time to send this packet; nullopt: the stream is not open
   bool awaits_input_ = false;  // the source has no frames yet
   bool sent_ = false;          // all frames and the end
+  bool short_ = false;         // a notice about missing frames was printed
   std::string failure_;
 };
 

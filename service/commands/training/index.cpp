@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "service/commands/command_line.h"
@@ -25,6 +26,7 @@ using recordings::Progress;
 struct IndexArguments {
   std::string path, pipeline;
   bool verify = false;
+  std::string good;  // the manifest of the good files; empty: bad files are an error
 };
 
 // A bar like "reading [########            ] 400 of 1000".
@@ -49,8 +51,9 @@ void print_total(const training::Catalog& catalog, std::ostream& out) {
   out << text.data();
 }
 
-// False: a stream is not good.
-bool verify(const training::Catalog& catalog, std::ostream& out, Progress& progress) {
+// The streams that are not good.
+std::vector<std::uint64_t> verify(const training::Catalog& catalog, std::ostream& out,
+                                  Progress& progress) {
   const auto show = [&](std::uint64_t done) {
     const Time now = Clock::now();
     if (progress.due(now)) progress.show(bar("verifying", done, catalog.size()), now);
@@ -64,7 +67,14 @@ bool verify(const training::Catalog& catalog, std::ostream& out, Progress& progr
   else
     out << counted(bad.size(), "stream") << " of " << catalog.size()
         << (bad.size() == 1 ? " is" : " are") << " not good\n";
-  return bad.empty();
+  std::vector<std::uint64_t> streams;
+  for (const BadStream& one : bad) streams.push_back(one.stream);
+  return streams;
+}
+
+// Streams without frames are in no batch.
+void print_empty(const training::Catalog& catalog, std::ostream& out) {
+  if (const auto text = training::empty_streams_text(catalog)) out << *text << '\n';
 }
 
 // True: all is good. The error is one line.
@@ -78,11 +88,22 @@ Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out
     const Time now = Clock::now();
     if (progress.due(now)) progress.show(bar("reading", done, total), now);
   };
+  if (!arguments.good.empty())
+    settings.skips = [&](const std::string& text) {
+      progress.clear();
+      out << text << '\n';
+    };
   const auto catalog = training::open_catalog(settings);
   if (!catalog) return catalog.error().message;
   progress.clear();
   print_total(**catalog, out);
-  return !arguments.verify || verify(**catalog, out, progress);
+  print_empty(**catalog, out);
+  std::vector<std::uint64_t> bad;
+  if (arguments.verify) bad = verify(**catalog, out, progress);
+  if (arguments.good.empty()) return bad.empty();
+  if (const auto written = training::write_manifest(**catalog, arguments.good, bad); !written)
+    return written.error().message;
+  return true;
 }
 
 void run_command(const IndexArguments& arguments, Console& console) {
@@ -115,6 +136,10 @@ void add_index_command(CommandLine& program, Console& console) {
   command.add("--pipeline", &arguments->pipeline, "Only recordings of this pipeline").type("NAME");
   command.add("--verify", &arguments->verify,
               "Read every stream to its end, and print those that are damaged; exit code 1 then");
+  command
+      .add("--good", &arguments->good,
+           "Leave out audio files that cannot be used, and write a manifest of the others")
+      .type("FILE.jsonl");
   command.run([arguments, &console] { run_command(*arguments, console); });
 }
 

@@ -9,7 +9,10 @@ struct Console;
 // Adds `index`: makes or checks the index of training streams, with progress on a terminal, and
 // prints streams, hours, rate, channels and digest.
 //
-//   index PATH [--pipeline NAME] [--verify]
+//   index PATH [--pipeline NAME] [--verify] [--good FILE]
+//
+// --good leaves out audio files that cannot be used, and those that --verify finds, and writes a
+// manifest of the others; then these files are no error.
 //
 // --verify reads every stream to its end, and prints those that are damaged, have values that are
 // not finite, or have another length.

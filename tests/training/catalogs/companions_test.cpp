@@ -38,8 +38,10 @@ struct Labelled {
     write_npy(labels / "sub/b.npy", "<f4", rows(b), ramp(b));
   }
   // The error of opening a stream.
-  ReadError fault(std::uint64_t stream) const {
-    const auto catalog = open_good(settings());
+  ReadError fault(std::uint64_t stream, std::uint32_t frames_per_entry = 160) const {
+    CatalogSettings given = settings();
+    given.companions[0].frames_per_entry = frames_per_entry;
+    const auto catalog = open_good(given);
     const auto opened = catalog->reader()->open(stream);
     REQUIRE(opened.has_error());
     return opened.error();
@@ -145,7 +147,8 @@ TEST_CASE("a companion that is missing, damaged or of another length is an error
     write_npy(a, "<f4", rows(99), ramp(99));
     const ReadError error = labelled.fault(0);
     CHECK(error.fault == DataFault::length);
-    CHECK(error.message == a + ": has 99 entries; the 16000 frames of stream \"a\" need 100");
+    CHECK(error.message == a + ": has 99 entries; the 16000 frames of stream \"a\" need 100 with "
+                               "frames_per_entry = 160, which was given");
   }
   SECTION("cut") {
     fs::resize_file(a, fs::file_size(a) - 1);
@@ -203,13 +206,81 @@ TEST_CASE("the ratio of a companion follows from its lengths") {
   CHECK(found({{16'000, 16'000}}) == "1:1");
   CHECK(found({{16'000, 48'000}}) == "1:3");
   CHECK(found({{160'000, 1000}}) == "160:1");
-  CHECK(found({{16'000, 100}}) == "160 to 161 frames per entry");
+  CHECK(found({{16'000, 100}}) == "160:1");  // exact
+  CHECK(found({{16'000, 99}}) == "162 to 163 frames per entry");
   CHECK(found({{16'000, 100}, {16'100, 101}}) == "160:1");
   CHECK(found({{0, 0}, {10, 10}}) == "1:1");
   CHECK(found({{10, 0}}) == "none");
   CHECK(found({{100, 10}, {100, 11}}) == "none");
   CHECK(found({{100, 150}}) == "none");
   CHECK(found({{1, 1}, {2, 1}}) == "2 to 4294967295 frames per entry");
+}
+
+TEST_CASE("a ratio that divides no length of the streams is asked for") {
+  AudioFolder folder;
+  TemporaryDirectory labels;
+  const std::size_t count = GENERATE(101u, 98u);  // of librosa, and of Kaldi
+  for (const std::string name : {"a", "b", "c"}) {
+    folder.add(name + ".wav", 16'000, 1);
+    write_npy(labels / (name + ".npy"), "<f4", rows(count), ramp(count));
+  }
+  CHECK_THAT(
+      error_of({.path = folder.path(), .companions = {{.name = "vad", .from = labels.path()}}}),
+      Catch::Contains("perhaps by coincidence: give frames_per_entry"));
+}
+
+TEST_CASE("the error about a companion's length names the ratio and its origin") {
+  Labelled labelled;
+  labelled.write(100, 101);
+  write_npy(labelled.labels / "a.npy", "<f4", rows(99), ramp(99));
+  CatalogSettings settings = labelled.settings();
+  settings.companions[0].frames_per_entry = 160;
+  const auto opened = open_good(settings)->reader()->open(0);
+  REQUIRE(opened.has_error());
+  CHECK_THAT(opened.error().message,
+             Catch::EndsWith("need 100 with frames_per_entry = 160, which was given"));
+}
+
+TEST_CASE("labels of absolute paths are found below their common parent") {
+  AudioFolder folder;
+  TemporaryDirectory labels;
+  for (const std::string name : {"yes/0a", "no/0a"}) {
+    folder.add(name + ".wav", 160, 1);
+    fs::create_directories(fs::path(labels / name).parent_path());
+    write_npy(labels / (name + ".npy"), "<f4", rows(160), ramp(160));
+  }
+  write_text(folder / "m.tsv",
+             "path\n" + (folder / "yes/0a.wav") + "\n" + (folder / "no/0a.wav") + "\n");
+  const CatalogSettings settings{.path = folder / "m.tsv",
+                                 .companions = {{.name = "vad", .from = labels.path()}}};
+  const auto catalog = open_good(settings);
+  const auto reader = catalog->reader();
+  for (const std::uint64_t stream : {0u, 1u}) CHECK(reader->open(stream).has_value());
+}
+
+TEST_CASE("two streams that would share a file of labels are an error") {
+  AudioFolder folder;
+  TemporaryDirectory labels;
+  for (const std::string name : {"yes/0a", "no/0a"}) folder.add(name + ".wav", 160, 1);
+  write_npy(labels / "0a.npy", "<f4", rows(160), ramp(160));
+  const std::string yes = folder / "yes/0a.wav", no = folder / "no/0a.wav";
+  write_text(folder / "m.tsv", "path\n" + yes + "\n" + no + "\n");
+  CHECK_THAT(
+      error_of({.path = folder / "m.tsv", .companions = {{.name = "vad", .from = labels.path()}}}),
+      Catch::Contains("would share " + (labels / "0a.npy")));
+  const std::string label = R"(","vad":")" + (labels / "0a.npy") + "\"}\n";
+  write_text(folder / "n.jsonl", R"({"path":")" + yes + label + R"({"path":")" + no + label);
+  CHECK_THAT(error_of({.path = folder / "n.jsonl", .companions = {{.name = "vad", .from = "vad"}}}),
+             Catch::Contains("would share"));
+}
+
+TEST_CASE("a companion of another form is an error with both forms") {
+  Labelled labelled;
+  write_npy(labelled.labels / "a.npy", "<f4", "(16000, 2)", ramp(32'000));
+  write_npy(labelled.labels / "sub/b.npy", "<f4", "(16100,)", ramp(16'100));
+  CHECK_THAT(labelled.fault(0, 1).message,
+             Catch::Contains("stream \"a\" has entries of 2 values (f32); those before have "
+                             "entries of 1 value (f32)"));
 }
 
 }  // namespace millrace::training

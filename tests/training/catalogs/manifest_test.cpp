@@ -45,13 +45,58 @@ TEST_CASE("the members of a JSON line are path, name and meta") {
   CHECK(entries[1].meta.empty());
 }
 
+TEST_CASE("a byte order mark at the beginning of a manifest is left out") {
+  const std::string mark = "\xef\xbb\xbf";
+  CHECK(parsed(mark + "path\na.wav\n", ManifestForm::tsv)[0].path == "a.wav");
+  CHECK(parsed(mark + "{\"path\":\"a.wav\"}\n", ManifestForm::json_lines)[0].path == "a.wav");
+}
+
+TEST_CASE("offset and duration of a manifest are the part of the file, and of the name") {
+  const auto entries = parsed(
+      "{\"audio_filepath\":\"a.wav\",\"offset\":3.5,\"duration\":1}\n"
+      "{\"path\":\"a.wav\",\"offset\":0,\"duration\":null}\n",
+      ManifestForm::json_lines);
+  CHECK(entries[0].offset == 3.5);
+  CHECK(entries[0].duration == 1.0);
+  CHECK(entries[0].name == "a-3.5");
+  CHECK(entries[0].meta == R"({"offset":3.5E0,"duration":1})");
+  CHECK(entries[1].name == "a");
+  CHECK(!entries[1].duration);
+  const auto tsv = parsed("path\toffset\tduration\na.wav\t2\t\n", ManifestForm::tsv);
+  CHECK(tsv[0].offset == 2);
+  CHECK(tsv[0].name == "a-2");
+  CHECK(fault("{\"path\":\"a\",\"offset\":-1}", ManifestForm::json_lines) ==
+        "line 1 \"offset\" must be a number of seconds");
+  CHECK(fault("path\tduration\na\t0\n", ManifestForm::tsv) ==
+        "line 2 \"duration\" must be a number of seconds, more than 0");
+}
+
+TEST_CASE("fields that choose a part of a file in another way are refused by name") {
+  for (const std::string field : {"start", "end", "channel", "begin_frame", "start_time"}) {
+    const std::string refusal = "\"" + field + "\" is not supported: ";
+    CHECK_THAT(fault("{\"path\":\"a\",\"" + field + "\":1}", ManifestForm::json_lines),
+               Catch::Contains(refusal));
+    CHECK_THAT(fault("path\t" + field + "\na\t1.5\n", ManifestForm::tsv), Catch::Contains(refusal));
+    CHECK(parsed("path\t" + field + "\na\tphone\n", ManifestForm::tsv).size() == 1);
+  }
+}
+
+TEST_CASE("paths and names of a manifest need not be UTF-8") {
+  CHECK(parsed("path\ngr\xf6.wav\n", ManifestForm::tsv)[0].name == "gr\xf6");
+  for (const char* line : {"{\"path\":\"gr\xf6.wav\"}", R"({"path":"gr\udcf6.wav"})"})
+    CHECK(parsed(line, ManifestForm::json_lines)[0].path == "gr\xf6.wav");
+  CHECK(parsed(R"({"path":"\ud83d\ude00.wav"})", ManifestForm::json_lines)[0].path ==
+        "\xf0\x9f\x98\x80.wav");
+}
+
 TEST_CASE("errors of a manifest have the number of the line") {
   CHECK(fault("a\tb\n", ManifestForm::tsv) ==
         "line 1 must have the names of the fields; one of them is path");
   CHECK(fault("path\tx\tx\n", ManifestForm::tsv) == "line 1 has the field \"x\" twice");
   CHECK(fault("path\tx\na.wav\n", ManifestForm::tsv) ==
         "line 2 has 1 fields; the first line has 2");
-  CHECK(fault("path\n\xff\n", ManifestForm::tsv) == "line 2 is not UTF-8");
+  CHECK(fault("path\tx\na.wav\t\xff\n", ManifestForm::tsv) ==
+        "line 2 has a field \"x\" that is not UTF-8");
   CHECK(fault("{\"path\":\"a\"}\n[]\n", ManifestForm::json_lines) ==
         "line 2 must be a JSON object");
   CHECK(fault("{\"path\":1}", ManifestForm::json_lines) == "line 1 \"path\" must be a string");

@@ -36,7 +36,8 @@ Result<Bytes, ReadError> DecodedFrames::frames(std::uint64_t begin, std::uint64_
 }
 
 Result<void, ReadError> DecodedFrames::position(std::uint64_t frame) {
-  if (!file_ || at_ > frame) {
+  const std::uint64_t wanted = stream_.before + frame;
+  if (!file_ || at_ > wanted) {
     file_.reset();
     at_ = 0;
     auto file = AudioFile::open(stream_.path);
@@ -47,10 +48,10 @@ Result<void, ReadError> DecodedFrames::position(std::uint64_t frame) {
                            " channels; it had " + std::to_string(stream_.channels)};
     file_ = std::move(*file);
   }
-  if (at_ == frame) return {};
-  const auto skipped = file_->skip(frame - at_);
+  if (at_ == wanted) return {};
+  const auto skipped = file_->skip(wanted - at_);
   if (skipped) at_ += *skipped;
-  if (at_ == frame) return {};
+  if (at_ == wanted) return {};
   file_.reset();
   return skipped ? ends_after(at_) : error_of(skipped.error());
 }
@@ -69,7 +70,7 @@ Result<void, ReadError> DecodedFrames::decode_to(std::uint64_t wanted) {
   auto decoded = decode(ahead - end());
   // The damage may be behind the wanted frames. These are decoded again, alone.
   if (!decoded && ahead > wanted) decoded = decode(wanted - end());
-  if (decoded && end() == stream_.frames) decoded = check_end();
+  if (decoded && end() == stream_.frames && stream_.behind == 0) decoded = check_end();
   return decoded;
 }
 
@@ -85,7 +86,7 @@ Result<void, ReadError> DecodedFrames::decode(std::uint64_t frames) {
   }
   kept_.resize(before);
   file_.reset();
-  return got ? ends_after(end() + *got) : error_of(got.error());
+  return got ? ends_after(stream_.before + end() + *got) : error_of(got.error());
 }
 
 // A damage behind the last frame does no harm.
@@ -96,8 +97,9 @@ Result<void, ReadError> DecodedFrames::check_end() {
   if (!got || *got == 0) return {};
   first_ = count_ = dropped_ = 0;
   kept_.clear();
-  return ReadError{DataFault::length,
-                   stream_.path + ": has more than " + std::to_string(stream_.frames) + " frames"};
+  return ReadError{DataFault::length, stream_.path + ": has more than " +
+                                          std::to_string(stream_.before + stream_.frames) +
+                                          " frames"};
 }
 
 void DecodedFrames::drop_before(std::uint64_t frame) {
@@ -118,7 +120,8 @@ ReadError DecodedFrames::error_of(const std::string& reason) const {
 
 ReadError DecodedFrames::ends_after(std::uint64_t frames) const {
   return {DataFault::length, stream_.path + ": ends after " + std::to_string(frames) + " of " +
-                                 std::to_string(stream_.frames) + " frames"};
+                                 std::to_string(stream_.before + stream_.frames + stream_.behind) +
+                                 " frames"};
 }
 
 }  // namespace millrace::training

@@ -30,7 +30,7 @@ class DecodedFrames final : public FrameSource {
       : stream_(stream), frame_bytes_(size_of(stream.element) * stream.channels) {}
 
   std::uint64_t end() const { return first_ + count_; }
-  // Puts the decoder at a frame. Opens the file again if the frame is behind it.
+  // Puts the decoder at a frame of the stream. Opens the file again if the frame is behind it.
   Result<void, ReadError> position(std::uint64_t frame);
   // The same, and forgets the kept frames.
   Result<void, ReadError> restart(std::uint64_t frame);
@@ -46,7 +46,7 @@ class DecodedFrames final : public FrameSource {
   const AudioStream stream_;
   const std::size_t frame_bytes_;
   std::optional<AudioFile> file_;  // nullopt after an error
-  std::uint64_t at_ = 0;           // frame of the decoder
+  std::uint64_t at_ = 0;           // frame of the decoder, in the file
   bool keep_all_ = false;
   std::vector<std::byte> kept_;
   std::size_t dropped_ = 0;              // bytes at the beginning of kept_

@@ -30,6 +30,8 @@ struct AudioStream {
   std::uint32_t channels = 1;
   std::uint64_t place = 0;  // as IndexedStream::place
   Element element = Element::s16;
+  // The stream is a part of the file: frames of the file before it and behind it.
+  std::uint64_t before = 0, behind = 0;
 };
 
 // Maps the file if it can be mapped. The error is for a file that is missing or shorter.

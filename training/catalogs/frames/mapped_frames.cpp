@@ -13,8 +13,9 @@ namespace {
 constexpr std::size_t sample_bytes = 2;
 
 std::uint64_t frame_bytes(const AudioStream& stream) { return sample_bytes * stream.channels; }
+// The bytes of the file up to the end of the stream.
 std::uint64_t file_bytes(const AudioStream& stream) {
-  return stream.place + stream.frames * frame_bytes(stream);
+  return stream.place + (stream.before + stream.frames) * frame_bytes(stream);
 }
 
 }  // namespace
@@ -25,8 +26,9 @@ Result<std::unique_ptr<FrameSource>, ReadError> MappedFrames::open(const AudioSt
   const std::uint64_t size = file->bytes().size();
   if (size < file_bytes(stream)) {
     const std::uint64_t left = (size - std::min(size, stream.place)) / frame_bytes(stream);
+    const std::uint64_t all = stream.before + stream.frames + stream.behind;
     return ReadError{DataFault::length, stream.path + ": ends after " + std::to_string(left) +
-                                            " of " + std::to_string(stream.frames) + " frames"};
+                                            " of " + std::to_string(all) + " frames"};
   }
   return std::unique_ptr<FrameSource>(new MappedFrames(stream, std::move(*file)));
 }
@@ -37,8 +39,9 @@ MappedFrames::MappedFrames(const AudioStream& stream, CheckedMapping file)
 Result<Bytes, ReadError> MappedFrames::frames(std::uint64_t begin, std::uint64_t count) {
   if (const auto checked = file_.check(); !checked) return checked.error();
   if (count == 0) return Bytes();
-  const Bytes samples = file_.bytes().subspan(stream_.place + begin * frame_bytes(stream_),
-                                              count * frame_bytes(stream_));
+  const Bytes samples =
+      file_.bytes().subspan(stream_.place + (stream_.before + begin) * frame_bytes(stream_),
+                            count * frame_bytes(stream_));
   if (stream_.element == Element::s16) return samples;
   const std::size_t values = count * stream_.channels;
   converted_.resize(std::max(converted_.size(), values * size_of(stream_.element)));

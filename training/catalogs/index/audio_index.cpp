@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "schemas/text.h"
+#include "training/catalogs/index/audio_faults.h"
 #include "training/catalogs/index/audio_scan.h"
 #include "training/catalogs/index/file_states.h"
 #include "training/catalogs/index/folder_listing.h"
 #include "training/catalogs/index/index_place.h"
 #include "training/catalogs/index/manifest.h"
+#include "training/catalogs/index/stream_names.h"
 
 namespace millrace::training {
 namespace {
@@ -59,20 +60,6 @@ List list_of_manifest(const std::string& path) {
                 .watched = {{fs::path(path).filename().native(), *state}}};
 }
 
-// The first name that two files have. Empty: all names are unique.
-std::string_view repeated_name(const std::vector<ManifestEntry>& entries) {
-  std::vector<std::string_view> names;
-  for (const ManifestEntry& entry : entries) names.push_back(entry.name);
-  std::ranges::sort(names);
-  const auto found = std::ranges::adjacent_find(names);
-  return found == names.end() ? std::string_view() : *found;
-}
-
-std::string format_text(double rate, std::uint32_t channels) {
-  return std::to_string(static_cast<std::uint64_t>(rate)) + " Hz and " + std::to_string(channels) +
-         (channels == 1 ? " channel" : " channels");
-}
-
 // The headers of an older index, for files that have not changed.
 class KnownFiles {
  public:
@@ -92,7 +79,7 @@ class KnownFiles {
     const Index& index = indexes_.front();
     const IndexedStream stream = index.stream(found->second);
     if (state_of(paths_[entry]) != stream.file) return std::nullopt;
-    return ScannedFile{.frames = stream.frames,
+    return ScannedFile{.frames = stream.before + stream.frames + stream.behind,
                        .rate = index.frame_type().rate,
                        .channels = index.frame_type().values,
                        .place = stream.place,
@@ -106,21 +93,6 @@ class KnownFiles {
   std::unordered_map<std::string_view, std::uint64_t> streams_;
 };
 
-// The error of the first file that cannot be used; empty if all are good.
-std::string fault_in(const std::vector<std::string>& paths, const std::vector<ScannedFile>& files) {
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (!files[i].error.empty()) return paths[i] + ": " + files[i].error;
-  const ScannedFile& first = files.front();
-  for (std::size_t i = 1; i < files.size(); ++i) {
-    const ScannedFile& file = files[i];
-    if (file.rate == first.rate && file.channels == first.channels) continue;
-    return paths[i] + ": has " + format_text(file.rate, file.channels) + ", but " + paths.front() +
-           " has " + format_text(first.rate, first.channels) +
-           "; convert it: " + conversion_command(paths[i], first.rate, first.channels);
-  }
-  return {};
-}
-
 // False: a file was changed while the index was made, so that a later change may have the same
 // time.
 bool is_settled(const Listed& listed, const std::vector<ScannedFile>& files, std::int64_t begun,
@@ -133,39 +105,58 @@ bool is_settled(const Listed& listed, const std::vector<ScannedFile>& files, std
                               [&](const auto& one) { return meanwhile(one.second); });
 }
 
-// Makes an index, and writes it if it can be written.
+// The state of a file that no file has: an index without a bad file is always made again, but the
+// headers of the other files are known then.
+constexpr FileState never{.bytes = 0, .changed = -1};
+
+IndexedStream stream_of(const ManifestEntry& entry, const ScannedFile& file) {
+  const auto part = part_of(entry, file);
+  return {.frames = part->frames,
+          .name = entry.name,
+          .meta = entry.meta,
+          .path = entry.path,
+          .file = file.file,
+          .place = file.place,
+          .before = part->before,
+          .behind = file.frames - part->before - part->frames};
+}
+
+// Makes an index, and writes it if it can be written. Bad files are left out of it.
 Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, bool folder,
-                                 const std::string& base, const CatalogProgress& progress) {
+                                 const std::string& base, const CatalogProgress& progress,
+                                 const SkippedFiles& skips) {
   const bool written = place.begin();
   const std::int64_t begun = written ? place.now() : 0;
   const List listed = folder ? list_of_folder(path) : list_of_manifest(path);
   if (!listed) return listed.error();
-  if (const auto name = repeated_name(listed->entries); !name.empty())
-    return CatalogError{path + ": two files have the name \"" + std::string(name) +
-                        "\"; the names of streams must be unique"};
+  std::vector<std::string_view> names;
+  for (const ManifestEntry& entry : listed->entries) names.push_back(entry.name);
+  if (const auto twice = repeated_name(std::move(names)))
+    return CatalogError{path + ": " + repeated_name_text("files", *twice)};
   std::vector<std::string> paths;
   for (const ManifestEntry& entry : listed->entries) paths.push_back(path_in(base, entry.path));
   const KnownFiles known(place.read(), listed->entries, paths);
   const std::vector<ScannedFile> files = scan_files(
       paths, [&](std::size_t i) { return known.find(i); }, progress);
-  if (std::string fault = fault_in(paths, files); !fault.empty()) return CatalogError{fault};
+  const AudioFaults faults(listed->entries, paths, files);
 
   IndexBuilder builder;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const ManifestEntry& entry = listed->entries[i];
-    builder.add({.frames = files[i].frames,
-                 .name = entry.name,
-                 .meta = entry.meta,
-                 .path = entry.path,
-                 .file = files[i].file,
-                 .place = files[i].place});
-  }
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (faults.is_good(i))
+      builder.add(stream_of(listed->entries[i], files[i]));
+    else
+      builder.watch({.path = listed->entries[i].path, .file = never});
   for (const auto& [watched, state] : listed->watched)
     builder.watch({.path = watched, .file = state});
   const bool settled = written && is_settled(*listed, files, begun, place.now());
-  auto bytes =
-      builder.finish({.values = files.front().channels, .rate = files.front().rate}, settled);
+  const FrameType type{.values = faults.channels(), .rate = faults.rate()};
+  if (faults.good() == 0) return CatalogError{faults.text()};
+  auto bytes = builder.finish(type, settled);
   const std::string file = written ? place.commit(bytes) : std::string();
+  if (faults.any()) {
+    if (!skips) return CatalogError{faults.text()};
+    skips(faults.text());
+  }
   if (!file.empty())
     if (auto mapped = Index::map(file)) return std::move(*mapped);
   auto index = Index::from(std::move(bytes));
@@ -176,7 +167,8 @@ Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, boo
 }  // namespace
 
 Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint64_t checked,
-                                             const CatalogProgress& progress) {
+                                             const CatalogProgress& progress,
+                                             const SkippedFiles& skips) {
   const bool folder = fs::is_directory(path);
   const fs::path parent = fs::path(path).parent_path();
   const std::string base = folder ? path : parent.empty() ? "." : parent.native();
@@ -185,7 +177,7 @@ Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint6
     const auto compared = index.size() <= checked ? Compared::all : Compared::watched_only;
     if (is_current(index, base, compared)) return AudioIndex{std::move(index), path, base};
   }
-  auto made = make(place, path, folder, base, progress);
+  auto made = make(place, path, folder, base, progress, skips);
   if (!made) return made.error();
   return AudioIndex{std::move(*made), path, base};
 }
@@ -193,15 +185,6 @@ Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint6
 bool is_manifest_name(std::string_view name) {
   return name.ends_with(".tsv") || name.ends_with(".jsonl") || name.ends_with(".ndjson") ||
          name.ends_with(".json");
-}
-
-std::string conversion_command(const std::string& path, double rate, std::uint32_t channels) {
-  const fs::path file(path);
-  const auto quoted = [](const fs::path& one) { return shell_quoted(one.native()); };
-  const fs::path converted = file.parent_path() / (".converted" + file.extension().native());
-  return "sox " + quoted(file) + " -r " + std::to_string(static_cast<std::uint64_t>(rate)) +
-         " -c " + std::to_string(channels) + " " + quoted(converted) + " && mv " +
-         quoted(converted) + " " + quoted(file);
 }
 
 }  // namespace millrace::training

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,16 +23,17 @@ struct AudioIndex {
 // Opens the index of a folder of audio files or of a manifest, or makes it. `checked`: in larger
 // catalogs, only the folders or the manifest are compared, not each file.
 //
-// The error names the first file that cannot be read, or that has another rate or other channels
-// than the first one, and the command that converts it. Throws std::system_error, and the
+// The error names the first 20 files that cannot be used, and the number of all: those that cannot
+// be read, and those with another rate or other channels than most, with the command that converts
+// them. The headers of the good files are kept: the next call reads only the others. With `skips`,
+// bad files are left out, and it is called with this text. Throws std::system_error, and the
 // exceptions of `progress`.
+using SkippedFiles = std::function<void(const std::string& text)>;
 Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint64_t checked,
-                                             const CatalogProgress& progress);
+                                             const CatalogProgress& progress,
+                                             const SkippedFiles& skips = {});
 
 // True if the name of a file is that of a manifest.
 bool is_manifest_name(std::string_view name);
-
-// The command that converts an audio file in place.
-std::string conversion_command(const std::string& path, double rate, std::uint32_t channels);
 
 }  // namespace millrace::training

@@ -10,7 +10,7 @@
 #include "base/quiet_thread.h"
 #include "input/audio_file.h"
 #include "training/catalogs/index/file_states.h"
-#include "training/catalogs/index/wav_samples.h"
+#include "training/catalogs/index/unicode_forms.h"
 
 namespace millrace::training {
 namespace {
@@ -27,7 +27,7 @@ ScannedFile scan_file(const std::string& path) {
   const auto state = state_of(path);  // before its content, so that a later change is seen
   auto file = AudioFile::open(path);
   if (!file) {
-    found.error = file.error();
+    found.error = file.error() + other_form_hint(path);
     return found;
   }
   found.file = state.value_or(FileState{});
@@ -42,14 +42,7 @@ ScannedFile scan_file(const std::string& path) {
     else
       found.error = frames.error();
   }
-  // libsndfile shortens a file that was cut. Its length stays that of the header, so that the cut
-  // is reported when the stream is read.
-  const auto wav = file->pcm16() ? find_wav_samples(path) : std::nullopt;
-  if (wav && wav->channels == found.channels && wav->rate == found.rate &&
-      wav->frames >= found.frames) {
-    found.frames = wav->frames;
-    found.place = wav->begin;
-  }
+  found.place = file->place();
   if (found.error.empty() && found.frames >= Index::most_frames)
     found.error = "has an impossible length in its header";
   if (found.error.empty() && (found.rate <= 0 || found.rate >= Index::most_rate))

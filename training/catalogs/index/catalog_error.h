@@ -5,7 +5,8 @@
 
 namespace millrace::training {
 
-// Why a catalog cannot be opened: one line that names the path, and what to do.
+// Why a catalog cannot be opened: a line that names the path, and what to do; a line per file if
+// several files cannot be used.
 struct CatalogError {
   std::string message;
 };

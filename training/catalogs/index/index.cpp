@@ -86,7 +86,8 @@ bool records_are_good(Bytes bytes) {
     const std::uint64_t size = std::uint64_t{record.path} + record.name + record.meta;
     if (!within(record.text, size, head.text) ||
         !within(record.first_event, record.events, head.events) ||
-        record.frames >= Index::most_frames || !place_is_good(head, record))
+        record.frames >= Index::most_frames || record.before >= Index::most_frames ||
+        record.behind >= Index::most_frames || !place_is_good(head, record))
       return false;
     std::uint64_t frame = 0;
     for (std::uint64_t k = 0; k < record.events; ++k) {
@@ -152,7 +153,9 @@ IndexedStream Index::stream(std::uint64_t stream) const {
           .meta = all.substr(std::size_t{record.path} + record.name),
           .path = all.substr(0, record.path),
           .file = {.bytes = record.file_bytes, .changed = record.file_changed},
-          .place = record.place};
+          .place = record.place,
+          .before = record.before,
+          .behind = record.behind};
 }
 
 bool Index::has_events(std::uint64_t stream) const { return stream_at(bytes_, stream).events > 0; }
@@ -207,6 +210,8 @@ void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> 
   digest_.add_stream(stream.frames, stream.name, stream.meta, events);
   StreamRecord record{.frames = stream.frames,
                       .place = stream.place,
+                      .before = stream.before,
+                      .behind = stream.behind,
                       .file_bytes = stream.file.bytes,
                       .file_changed = stream.file.changed,
                       .text = add_text(stream.path),

@@ -35,6 +35,8 @@ struct IndexedStream {
   // Audio: where the 16-bit samples of a WAV file begin, 0 if the file must be decoded. Recordings:
   // the number of the stream.
   std::uint64_t place = 0;
+  // Audio: the stream is a part of its file: frames of the file before it and behind it.
+  std::uint64_t before = 0, behind = 0;
 };
 
 // A file or folder that is not that of a stream: if it differs, the index is not that of the files.
@@ -51,7 +53,7 @@ struct WatchedFile {
 // Immutable after construction, and thread-safe.
 class Index {
  public:
-  static constexpr std::uint32_t version = 1;
+  static constexpr std::uint32_t version = 2;
   static constexpr std::uint64_t most_frames = std::uint64_t{1} << 48;  // a stream has fewer
   static constexpr std::uint32_t most_values = 65'535;                  // per frame
   static constexpr std::uint32_t most_channels = 1024;                  // per frame of audio

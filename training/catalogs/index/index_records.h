@@ -33,6 +33,7 @@ struct Head {
 struct StreamRecord {
   std::uint64_t frames = 0;
   std::uint64_t place = 0;
+  std::uint64_t before = 0, behind = 0;
   std::uint64_t file_bytes = 0;
   std::int64_t file_changed = 0;
   std::uint64_t text = 0;  // path, name and meta, one after the other
@@ -58,7 +59,7 @@ struct WatchedRecord {
   std::uint64_t path = 0;  // bytes
 };
 
-static_assert(sizeof(Head) == 80 && sizeof(StreamRecord) == 64 && sizeof(EventRecord) == 32 &&
+static_assert(sizeof(Head) == 80 && sizeof(StreamRecord) == 80 && sizeof(EventRecord) == 32 &&
               sizeof(WatchedRecord) == 32);
 
 }  // namespace millrace::training::index_records

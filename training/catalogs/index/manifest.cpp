@@ -6,12 +6,14 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "schemas/json_text.h"
 #include "schemas/text.h"
 #include "training/catalogs/index/folder_listing.h"
+#include "training/catalogs/index/manifest_fields.h"
 
 namespace millrace::training {
 namespace {
@@ -38,7 +40,9 @@ std::vector<std::string_view> split(std::string_view line) {
 
 Entry complete(ManifestEntry entry) {
   if (entry.path.empty()) return CatalogError{"has no path"};
-  if (entry.name.empty()) entry.name = without_extension(entry.path);
+  if (!entry.name.empty()) return entry;
+  entry.name = without_extension(entry.path);
+  if (entry.offset > 0) append_number(entry.name += '-', entry.offset);
   return entry;
 }
 
@@ -66,6 +70,8 @@ class TsvLines {
         entry.path = values[i];
       } else if (fields_[i] == name_field) {
         entry.name = values[i];
+      } else if (std::string why = read_part(entry, fields_[i], values[i]); !why.empty()) {
+        return CatalogError{std::move(why)};
       } else {
         entry.meta += entry.meta.empty() ? '{' : ',';
         append_string(entry.meta, fields_[i]);
@@ -78,6 +84,16 @@ class TsvLines {
   }
 
  private:
+  // Empty, or the error.
+  static std::string read_part(ManifestEntry& entry, std::string_view field,
+                               std::string_view value) {
+    const auto number = number_in(value);
+    if (is_refused_field(field) && number) return refused_field_text(field);
+    if (!is_utf8(value)) return "has a field \"" + std::string(field) + "\" that is not UTF-8";
+    if (!is_part_field(field) || value.empty()) return {};
+    return set_part_field(entry, field, number.value_or(-1));
+  }
+
   std::vector<std::string_view> fields_;
 };
 
@@ -91,9 +107,54 @@ std::optional<std::string> taken(json::object& object, std::string_view field) {
   return text;
 }
 
+// Reads `offset` and `duration`, which stay in `meta`. Empty, or the error.
+std::string read_part(const json::object& object, ManifestEntry& entry) {
+  for (const auto& member : object) {
+    const bool numbers = member.value().is_number() || member.value().is_array();
+    if (is_refused_field(member.key()) && numbers) return refused_field_text(member.key());
+  }
+  for (const std::string_view field : {"offset", "duration"}) {
+    const json::value* value = object.if_contains(field);
+    if (value == nullptr) continue;
+    boost::system::error_code error;
+    const double seconds = value->is_null() ? 0 : value->to_number<double>(error);
+    if (!value->is_null())
+      if (auto why = set_part_field(entry, field, error ? -1 : seconds); !why.empty()) return why;
+  }
+  return {};
+}
+
+// Python writes a byte that is not UTF-8 as \udc80 to \udcff. As a half of a character alone, it is
+// no text, but it may be a part of a path.
+std::string with_bytes(std::string_view line) {
+  std::string text;
+  for (std::size_t at = 0; at < line.size();) {
+    std::uint32_t byte = 0;
+    const std::string_view rest = line.substr(at, 6);
+    const bool escape =
+        rest.size() == 6 && (rest.starts_with("\\udc") || rest.starts_with("\\uDC"));
+    if (escape && std::from_chars(rest.data() + 4, rest.data() + 6, byte, 16).ptr == rest.end() &&
+        byte >= 0x80) {
+      text += static_cast<char>(byte);
+      at += 6;
+      continue;
+    }
+    // A whole pair is a character, and a backslash escapes what follows.
+    const bool high = rest.size() == 6 && rest[0] == '\\' && rest[1] == 'u' &&
+                      (rest[2] | 0x20) == 'd' &&
+                      std::string_view("89abAB").find(rest[3]) != std::string_view::npos;
+    const std::size_t count = high ? 12 : rest.starts_with('\\') ? 2 : 1;
+    text += line.substr(at, count);
+    at += count;
+  }
+  return text;
+}
+
 Entry json_entry(std::string_view line) {
   boost::system::error_code error;
-  json::value value = json::parse(line, error);
+  json::parse_options bytes;
+  bytes.allow_invalid_utf8 = true;
+  json::value value = json::parse(with_bytes(line), error, {}, bytes);
   if (error || !value.is_object()) return CatalogError{"must be a JSON object"};
   json::object& object = value.get_object();
   ManifestEntry entry;
@@ -105,8 +166,10 @@ Entry json_entry(std::string_view line) {
   const auto name = taken(object, name_field);
   if (!name) return CatalogError{"\"name\" must be a string"};
   entry.name = *name;
+  if (const std::string why = read_part(object, entry); !why.empty()) return CatalogError{why};
   if (!object.empty()) entry.meta = json::serialize(object);
   // The parser reads numbers beyond the range of a double as infinity.
+  if (!is_utf8(entry.meta)) return CatalogError{"has a field that is not UTF-8"};
   if (!entry.meta.empty() && !is_json_object(entry.meta))
     return CatalogError{"has a number that is too large"};
   return complete(std::move(entry));
@@ -120,6 +183,7 @@ Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view
   TsvLines tsv;
   bool begun = false;
   std::size_t number = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -128,7 +192,6 @@ Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view
     ++number;
     if (line.empty()) continue;
     const std::string place = "line " + std::to_string(number) + " ";
-    if (!is_utf8(line)) return CatalogError{place + "is not UTF-8"};
     if (form == ManifestForm::tsv && !std::exchange(begun, true)) {
       if (const std::string reason = tsv.begin(line); !reason.empty())
         return CatalogError{place + reason};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,14 +16,20 @@ struct ManifestEntry {
   std::string path{};  // as written: absolute, or relative to the manifest
   std::string name{};
   std::string meta{};  // the other fields as a JSON object; empty if there are none
+  // The stream is this part of the file, in seconds. No duration: up to its end.
+  double offset = 0;
+  std::optional<double> duration{};
 };
 
 enum class ManifestForm { tsv, json_lines };
 
 // Reads a manifest. TSV: the first line has the names of the fields, and values are strings. JSON
 // lines: an object per line. The field `path` or `audio_filepath` is the file, and `name` the name
-// of the stream; default: the path without its extension. Empty lines are left out. The error is a
-// sentence with the number of the line.
+// of the stream; default: the path without its extension, and "-" with `offset` if that is not 0.
+// `offset` and `duration` are the part of the file. Other fields that would choose a part of it,
+// such as `start` or `channel` with a number, are errors. Empty lines and a byte order mark are
+// left out. Paths and names need not be UTF-8; in JSON, \udc80 to \udcff are bytes, as Python
+// writes them. The error is a sentence with the number of the line.
 Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view text,
                                                                 ManifestForm form);
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/catalogs/index/audio_scan.h"
+#include "training/catalogs/index/manifest.h"
+
+namespace millrace::training {
+
+// The part of a file that a stream is, in frames.
+struct FilePart {
+  std::uint64_t before = 0;  // frames of the file before it
+  std::uint64_t frames = 0;
+};
+
+// nullopt: the file ends before the part. A part that ends within 50 ms of the end of the file ends
+// there: manifests round their seconds.
+std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& file);
+
+// The files of a catalog that cannot be used: they cannot be read, end before their part, or have
+// another rate or other channels than most of the files. Immutable.
+class AudioFaults {
+ public:
+  static constexpr std::size_t most_listed = 20;
+
+  // Requires: at least one file, and vectors of equal sizes.
+  AudioFaults(const std::vector<ManifestEntry>& entries, const std::vector<std::string>& paths,
+              const std::vector<ScannedFile>& files);
+
+  bool is_good(std::size_t file) const { return reasons_[file].empty(); }
+  bool any() const { return bad_ > 0; }
+  std::size_t good() const { return reasons_.size() - bad_; }
+  // Those of the good files.
+  double rate() const { return rate_; }
+  std::uint32_t channels() const { return channels_; }
+
+  // Names the files. Requires: any().
+  std::string text() const;
+
+ private:
+  void choose_format(const std::vector<std::string>& paths, const std::vector<ScannedFile>& files);
+
+  double rate_ = 1;
+  std::uint32_t channels_ = 1;
+  std::string usual_;                 // the first file of this format
+  std::vector<std::string> reasons_;  // with the path; empty: the file is good
+  std::size_t bad_ = 0;
+};
+
+// The command that converts an audio file in place.
+std::string conversion_command(const std::string& path, double rate, std::uint32_t channels);
+
+}  // namespace millrace::training
