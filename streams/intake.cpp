@@ -4,21 +4,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <string>
 
 #include "chunker/chunker.h"
 
 namespace millrace {
 
 using Kind = Event::Kind;
-
-namespace {
-
-std::string_view message_of(InputConverter::Fault fault) {
-  return fault == InputConverter::Fault::bad_packet ? "not an Opus packet of at most 120 ms"
-                                                    : "a value is NaN or infinite";
-}
-
-}  // namespace
 
 class Intake::Sink final : public FrameSink {
  public:
@@ -48,6 +40,7 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
 
 bool Intake::add_frames(Bytes message, Time now) {
+  if (const std::string warning = containers_.add(message); !warning.empty()) warn(warning);
   const bool apart = goes_apart();
   FrameBuffer& buffer = apart ? backlog_ : frames_;
   const std::uint64_t begin = buffer.end();
@@ -61,9 +54,25 @@ bool Intake::add_frames(Bytes message, Time now) {
     input_ += converted.input_frames;
     add_converted({converted.appended, converted.clamped}, apart, now);
   } else {
-    reject_input(ErrorCode::values, message_of(converted.fault), converted.input_frames, now);
+    reject_values(converted.fault, message, converted.input_frames, now);
   }
   return true;
+}
+
+void Intake::warn(std::string_view message) {
+  links_.host.warned(settings_.name, message);
+  client_.warning(ErrorCode::values, message);
+}
+
+void Intake::reject_values(InputConverter::Fault fault, Bytes message, std::uint64_t input_frames,
+                           Time now) {
+  if (fault == InputConverter::Fault::not_finite)
+    return reject_input(ErrorCode::values, "a value is NaN or infinite", input_frames, now);
+  std::string text = "not an Opus packet of at most 120 ms";
+  if (const std::string_view container = containers_.container(message); !container.empty())
+    text += ", but a part of the container " + std::string(container) +
+            ": send each packet in it as a message";
+  reject_input(ErrorCode::values, text, input_frames, now);
 }
 
 void Intake::add_converted(const Appended& added, bool apart, Time now) {
@@ -73,10 +82,7 @@ void Intake::add_converted(const Appended& added, bool apart, Time now) {
   assert(position_ <= counts_.position(input_));
   links_.stats.frames.add(added.frames);
   links_.stats.clamped.add(added.clamped);
-  if (clamps_.add(added.frames, added.clamped)) {
-    links_.host.warned(settings_.name, ClampWatch::message);
-    client_.warning(ErrorCode::values, ClampWatch::message);
-  }
+  if (clamps_.add(added.frames, added.clamped)) warn(ClampWatch::message);
   push({.kind = Kind::frames, .count = added.frames}, now);
 }
 

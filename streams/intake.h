@@ -13,6 +13,7 @@
 #include "input/input_converter.h"
 #include "streams/clamp_watch.h"
 #include "streams/client_output.h"
+#include "streams/container_watch.h"
 #include "streams/frames/frame_buffer.h"
 #include "streams/frames/frame_counts.h"
 #include "streams/stream_settings.h"
@@ -93,6 +94,9 @@ class Intake {
   void push(const Event& event, Time now) { waiting_.push(event, now); }
   bool in_range(std::uint64_t input_frames) const;
   bool goes_apart() const { return settings_.shed_after && !waiting_.empty(); }
+  void warn(std::string_view message);
+  void reject_values(InputConverter::Fault fault, Bytes message, std::uint64_t input_frames,
+                     Time now);
   void add_converted(const Appended& added, bool apart, Time now);
   void drain(Time now);
   void lose(std::uint64_t input_frames, Cause cause, Time now);
@@ -110,6 +114,7 @@ class Intake {
   const FrameCounts counts_;
   const std::uint64_t longest_frame_;  // input frames of the longest frame of the client
   ClampWatch clamps_;
+  ContainerWatch containers_;
   WaitingEvents waiting_;
   std::uint64_t input_ = 0;     // input frames so far, lost ones included
   std::uint64_t drained_ = 0;   // the same when conversion began anew

@@ -197,6 +197,31 @@ TEST_CASE("a stream whose values are mostly clamped causes one warning") {
   CHECK(send(wrong).empty());
 }
 
+TEST_CASE(
+    "a stream that begins like a container, or has a command as samples, causes one warning") {
+  const std::string first =
+      GENERATE(std::string("RIFF\x24\x7d\0\0WAVEfmt ", 16), std::string("OggS\0\2\0\0\0\0\0\0", 12),
+               std::string("\x1a\x45\xdf\xa3\x01\0\0\0", 8), std::string("{\"type\": \"end\"} "));
+  LiveStream live(tens);
+  const auto send = [&](const std::string& bytes) {
+    live.stream.frames(std::as_bytes(std::span(bytes)), live.now);
+    return live.said();
+  };
+  const bool split = GENERATE(true, false) && first[0] != '{';
+  if (split) CHECK(send(first.substr(0, 2)).empty());
+  CHECK(send(split ? first.substr(2) : first) == Said{"warning values"});
+  CHECK(send(first).empty());
+}
+
+TEST_CASE("samples that are no container cause no warning") {
+  LiveStream live(tens);
+  const std::vector<std::int16_t> samples(1000, -1025);  // as a bare MPEG frame begins
+  live.stream.frames(std::as_bytes(std::span(samples)), live.now);
+  const std::string text = "OggS";
+  live.stream.frames(std::as_bytes(std::span(text)), live.now);
+  CHECK(live.said().empty());
+}
+
 TEST_CASE("the frames of a refused message become a gap") {
   LiveStream live(tens);
   live.send(3);
