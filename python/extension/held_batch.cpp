@@ -16,6 +16,7 @@
 #include "gpu/host/companion_layout.h"
 #include "python/extension/answers.h"
 #include "python/extension/device_memory.h"
+#include "python/extension/text.h"
 #include "python/extension/training/array_types.h"
 #include "python/extension/without_gil.h"
 
@@ -65,8 +66,6 @@ nb::list reasons() {
     if (reason != ResetReason::none) names.append(name_of(reason));
   return names;
 }
-
-nb::str text_of(const std::string& text) { return nb::str(text.data(), text.size()); }
 
 nb::list opened(const HeldBatch& held) {
   nb::list streams;

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "base/event.h"
+#include "python/extension/text.h"
 #include "recording/reader/stream_reader.h"
 
 namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-
-nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 nb::dlpack::dtype dtype_of(Element element) {
   using Code = nb::dlpack::dtype_code;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "python/extension/recorded_stream.h"
+#include "python/extension/text.h"
 #include "recording/reader/recordings.h"
 
 namespace millrace::python {
@@ -21,8 +22,8 @@ namespace {
 
 namespace nb = nanobind;
 
-[[noreturn]] void raise_os_error(const char* message) {
-  PyErr_SetString(PyExc_OSError, message);
+[[noreturn]] void raise_os_error(const std::string& message) {
+  PyErr_SetObject(PyExc_OSError, text_of(message).ptr());
   throw nb::python_error();
 }
 
@@ -30,21 +31,25 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::system_error& error) {
-    PyErr_SetString(PyExc_OSError, error.what());
+    PyErr_SetObject(PyExc_OSError, text_of(error.what()).ptr());
   }
 }
 
 // A directory of recorded streams. Requires: the GIL, in all calls; so one thread at a time reads.
 class Recordings {
  public:
-  explicit Recordings(const std::string& path) {
-    auto opened = recording::Recordings::open(path);
-    if (!opened) raise_os_error(opened.error().c_str());
+  explicit Recordings(nb::handle path) {
+    auto opened = recording::Recordings::open(bytes_of(path));
+    if (!opened) raise_os_error(opened.error());
     recordings_ = std::move(*opened);
   }
 
   bool refresh() { return recordings_->refresh(); }
-  std::vector<std::string> problems() const { return recordings_->problems(); }
+  nb::list problems() const {
+    nb::list list;
+    for (const std::string& problem : recordings_->problems()) list.append(text_of(problem));
+    return list;
+  }
 
   nb::object find(std::uint64_t number) {
     auto found = recordings_->find(number);
@@ -52,7 +57,7 @@ class Recordings {
   }
   std::size_t count() { return recordings_->streams().size(); }
   nb::list streams() { return list_of(recordings_->streams()); }
-  nb::list named(const std::string& name) { return list_of(recordings_->find(name)); }
+  nb::list named(nb::handle name) { return list_of(recordings_->find(bytes_of(name))); }
 
  private:
   nb::list list_of(const std::vector<recording::RecordedStream>& streams) const {
@@ -71,7 +76,7 @@ void add_recordings(nb::module_& module) {
   nb::register_exception_translator(translate);
   add_recorded_stream(module);
   nb::class_<Recordings>(module, "Recordings")
-      .def(nb::init<const std::string&>())
+      .def(nb::init<nb::handle>())
       .def("refresh", &Recordings::refresh)
       .def("problems", &Recordings::problems)
       .def("find", &Recordings::find)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace import _core
-from millrace.stream_sources import Place, checked, converted, in_place
+from millrace.stream_sources import Form, Place, checked, converted, form_of, in_place
 
 _ELEMENTS = {"int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "float16": "f16", "float32": "f32",
              "float64": "f32", "bool": "u8"}
 _TYPES = {"s16": "<i2", "s32": "<i4", "s64": "<i8", "u8": "u1", "f16": "<f2", "f32": "<f4"}
 _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
+_SUFFICIENT = 8  # different lengths that a ratio does not fit by coincidence
 
 #: A companion for the extension: name, element, values, frames_per_entry, entries_per_frame and source.
 Entry = tuple[str, str, int, int, int, "SourceOfEntries"]
@@ -24,7 +25,7 @@ class SourceOfEntries:
     """The entries of one companion, for the extension."""
 
     def __init__(self, name: str, read: Callable[[int, int, int], Any], place: Callable[[int], Place] | None,
-                 sample: NDArray[Any]) -> None:
+                 sample: NDArray[Any], form: Callable[[int], Form | None] | None = None) -> None:
         if sample.ndim not in (1, 2):
             raise ValueError(f"companion {name!r} must have arrays [entries] or [entries, values], not {sample.shape}")
         if sample.dtype.name not in _ELEMENTS:
@@ -35,6 +36,7 @@ class SourceOfEntries:
         self._read = read
         self._place = place
         self._name = name
+        self._form = form
         if place is not None:
             self.place = self._find
 
@@ -42,11 +44,20 @@ class SourceOfEntries:
         """The entries [begin, begin + n), contiguous, and in the type of the companion."""
         what = f"companion {self._name!r}: read({i}, {begin}, {n})"
         array = checked(self._read(i, begin, n), what, n, self.values)
+        self._check(i, self.values, array.dtype)
         return converted(array.view("u1") if array.dtype == bool else array, self._dtype, what)
 
     def _find(self, i: int) -> NDArray[Any] | tuple[str, int] | None:
         assert self._place is not None
+        form = self._form(i) if self._form is not None else None
+        if form is not None:
+            self._check(i, form[0], form[1])
         return in_place(self._place(i), self._dtype)
+
+    def _check(self, i: int, values: int, dtype: np.dtype[Any]) -> None:
+        if values != self.values or (dtype.kind == "f") != (self._dtype.kind == "f"):
+            raise ValueError(f"companion {self._name!r}: stream {i} has entries of {values} values ({dtype.name}); those"
+                             f" before have {self.values} ({self._dtype.name})")
 
 
 def is_file(source: Any) -> bool:
@@ -86,7 +97,8 @@ def _of_arrays(name: str, arrays: Sequence[Any] | NDArray[Any], ratio: Mapping[s
     kept = [np.asarray(array) for array in arrays]
     frames_per_entry, entries_per_frame = ratio_of(name, ratio, lambda i: len(kept[i]), catalog)
     sample = next((array for array in kept if len(array)), np.zeros(0, np.float32))
-    source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample)
+    source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample,
+                             lambda i: form_of(kept[i]))
     return name, source.element, source.values, frames_per_entry, entries_per_frame, source
 
 
@@ -98,7 +110,8 @@ def _of_object(name: str, streams: Any, ratio: Mapping[str, int], catalog: _core
         frames_per_entry, entries_per_frame = _given(name, ratio)
     with_frames = next((i for i in range(catalog.size) if catalog.frames(i)), None)
     sample = np.zeros(0, np.float32) if with_frames is None else np.asarray(streams.read(with_frames, 0, 1))
-    source = SourceOfEntries(name, streams.read, getattr(streams, "_place", None), sample)
+    source = SourceOfEntries(name, streams.read, getattr(streams, "_place", None), sample,
+                             getattr(streams, "_form", None))
     return name, source.element, source.values, frames_per_entry, entries_per_frame, source
 
 
@@ -112,22 +125,30 @@ def _given(name: str, ratio: Mapping[str, int]) -> tuple[int, int]:
 def ratio_of(name: str, ratio: Mapping[str, int], entries: Callable[[int], int],
              catalog: _core.Catalog) -> tuple[int, int]:
     """frames_per_entry and entries_per_frame: those given, or the only ones that fit the lengths of the streams."""
-    if ratio:
-        found = _given(name, ratio)
-    else:
-        fits, other = _fitting(entries, catalog)
-        if not fits:
-            raise ValueError(f"companion {name!r}: {_lengths(other, entries, catalog)}, and no whole ratio fits all streams")
-        if len(fits) > 1 and fits[0] != (1, 1):
-            raise ValueError(f"companion {name!r}: several ratios fit the lengths of the streams, such as"
-                             f" frames_per_entry={fits[0][0]}: give it, as in"
-                             f' {{"source": …, "frames_per_entry": {fits[0][0]}}}')
-        found = fits[0]
+    found = _given(name, ratio) if ratio else _inferred(name, entries, catalog)
     for i in range(catalog.size):
         if entries(i) != _entries(catalog.frames(i), *found):
+            origin = "which was given" if ratio else "from the lengths of the first streams"
             raise ValueError(f"companion {name!r}: {_lengths(i, entries, catalog)} instead of"
-                             f" {_entries(catalog.frames(i), *found)}")
+                             f" {_entries(catalog.frames(i), *found)} with frames_per_entry={found[0]} and"
+                             f" entries_per_frame={found[1]}, {origin}")
     return found
+
+
+def _inferred(name: str, entries: Callable[[int], int], catalog: _core.Catalog) -> tuple[int, int]:
+    """The ratio that the lengths show. One that divides none of them, or only one length, may fit by coincidence."""
+    fits, other = _fitting(entries, catalog)
+    if not fits:
+        raise ValueError(f"companion {name!r}: {_lengths(other, entries, catalog)}, and no whole ratio fits all streams")
+    sampled = {catalog.frames(i): entries(i) for i in range(min(catalog.size, _SAMPLED)) if catalog.frames(i)}
+    exact = {frames // count for frames, count in sampled.items() if frames % count == 0}
+    if len(sampled) == 1 and exact:
+        return exact.pop(), 1
+    certain = fits[0][0] == 1 or fits[0][0] in exact or len(sampled) >= _SUFFICIENT
+    if (len(fits) > 1 and fits[0] != (1, 1)) or not certain:
+        raise ValueError(f"companion {name!r}: the lengths fit frames_per_entry={fits[0][0]}, perhaps by coincidence: give it,"
+                         f' as in {{"source": …, "frames_per_entry": {fits[0][0]}}}')
+    return fits[0]
 
 
 def _lengths(i: int, entries: Callable[[int], int], catalog: _core.Catalog) -> str:

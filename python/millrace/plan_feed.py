@@ -3,6 +3,8 @@
 
 import dataclasses
 import json
+import logging
+import multiprocessing
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -14,6 +16,8 @@ from millrace.augmentation import Augment, SourceOfChanges
 from millrace.catalogs.arrays import Arrays
 from millrace.companion_sources import entries_of, is_file
 from millrace.stream_sources import SourceOfStreams
+
+_log = logging.getLogger("millrace")
 
 Progress = Callable[[int, int], object]
 #: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (0 if not given), element.
@@ -163,6 +167,8 @@ class LocalFeed:
         self.device: str = request.keys.get("device") or "host"
         self.streams = self._catalog.size
         self.companions = self._catalog.companions
+        if multiprocessing.parent_process() is None:  # not again in the processes of a DataLoader
+            self._report()
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -179,6 +185,16 @@ class LocalFeed:
     def within(self, extents: Sequence[str]) -> "LocalFeed":
         return LocalFeed(dataclasses.replace(self._request, extents=extents), self._keys, lambda done, all: None)
 
+    def _report(self) -> None:
+        """Logs what the streams have that the program may not expect."""
+        empty = self._catalog.empty_streams
+        if empty is not None:
+            _log.warning(empty)
+        for name, _, _, *ratio in self.companions:
+            if not _has_ratio(self._request.companions.get(name)):
+                _log.info("companion %r: frames_per_entry=%d, entries_per_frame=%d, from the lengths of the streams",
+                          name, *ratio)
+
     def name(self, i: int) -> str:
         return self._catalog.name(i)
 
@@ -187,6 +203,11 @@ class LocalFeed:
 
     def padding_warning(self) -> str | None:
         return self._plan.padding_warning(*self.loader().totals())
+
+
+def _has_ratio(source: Any) -> bool:
+    given = source if isinstance(source, Mapping) else dir(source)
+    return "frames_per_entry" in given or "entries_per_frame" in given
 
 
 def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> tuple[_core.Catalog, list[str]]:

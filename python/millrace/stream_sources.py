@@ -2,6 +2,7 @@
 """Streams of Python objects, as the extension reads them."""
 
 import json
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 Events: TypeAlias = Iterable[tuple[str, int]]
 #: An array in memory, or the file, offset and type of an array that is there as it is in memory.
 Place: TypeAlias = NDArray[Any] | tuple[str, int, np.dtype[Any]] | None
+
+#: Values of an item, their type, and frames per second if the source knows them.
+Form: TypeAlias = tuple[int, np.dtype[Any], float | None]
 
 _ELEMENTS = {"int16": "s16", "float16": "f16", "float32": "f32", "float64": "f32"}
 _TYPES = {"s16": "<i2", "f16": "<f2", "f32": "<f4"}
@@ -62,15 +66,33 @@ class SourceOfStreams:
         self.values = 1 if sample.ndim == 1 else sample.shape[1]
         self._dtype = np.dtype(_TYPES[self.element])
         self._scale = np.float32(1 / 32768) if known == "s16" and self.element != "s16" else None
+        self._integers = known == "s16"
         self._read = streams.read
         self._place: Callable[[int], Place] | None = getattr(streams, "_place", None)
+        self._form: Callable[[int], Form | None] | None = getattr(streams, "_form", None)
+        self._first: tuple[int, Form] | None = None
         self._meta = getattr(streams, "meta", None)
+        self._frames: Callable[[int], int] = streams.frames
         #: The functions of the object, as they are.
-        self.frames: Callable[[int], int] = streams.frames
         self.name: Callable[[int], str] = streams.name
         self.events: Callable[[int], Events | None] = getattr(streams, "events", None) or _no_events
         if self._place is not None:
             self.place = self._find
+
+    def frames(self, i: int) -> int:
+        """The length of the stream. Raises ValueError if its frames are not those of the streams before."""
+        n = operator.index(self._frames(i))
+        if n < 0:
+            raise ValueError(f"stream {self.name(i)!r}: frames({i}) is {n}; it must be 0 or more")
+        form = self._form(i) if n and self._form is not None else None
+        if form is not None:
+            self._first = self._first or (i, form)
+            differs = form[0] != self.values or (form[1].kind == "i") != self._integers
+            if differs or form[2] != self._first[1][2]:
+                first, other = self._first
+                raise ValueError(f"stream {self.name(i)!r} has {_form_text(form)}; stream {self.name(first)!r} has"
+                                 f" {_form_text(other)}")
+        return n
 
     def meta(self, i: int) -> str:
         """A JSON object, or an empty text."""
@@ -83,10 +105,14 @@ class SourceOfStreams:
 
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
         """The frames, contiguous, and in the type of the catalog."""
-        array = checked(self._read(i, begin, n), f"read({i}, {begin}, {n})", n, self.values)
+        what = f"stream {self.name(i)!r}: read({i}, {begin}, {n})"
+        array = checked(self._read(i, begin, n), what, n, self.values)
+        if (array.dtype.kind == "i") != self._integers:
+            raise ValueError(f"{what} returned {array.dtype}; the streams before have"
+                             f" {'integers' if self._integers else 'floats'}")
         if self._scale is not None:
             array = np.multiply(array, self._scale)
-        return converted(array, self._dtype, f"read({i}, {begin}, {n})")
+        return converted(array, self._dtype, what)
 
     def _find(self, i: int) -> NDArray[Any] | tuple[str, int] | None:
         assert self._place is not None
@@ -103,6 +129,18 @@ def _sample(streams: Any) -> NDArray[Any]:
                 raise ValueError(f"read({i}, 0, 1) must return an array [1] or [1, values], not {sample.shape}")
             return sample
     return np.zeros(1, np.int16)
+
+
+def form_of(array: NDArray[Any]) -> Form | None:
+    """The form of an array [items] or [items, values]; None if it is empty, which has every form."""
+    if not len(array):
+        return None
+    return math.prod(array.shape[1:]), array.dtype, None
+
+
+def _form_text(form: Form) -> str:
+    values, dtype, rate = form
+    return f"frames of {values} value{'s' * (values != 1)} ({dtype.name})" + (f" at {rate:g} Hz" if rate else "")
 
 
 def _no_events(i: int) -> None:
@@ -132,4 +170,6 @@ def converted(array: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[A
     if array.dtype != dtype and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(f"{name} returned {array.dtype} instead of {dtype}")
     contiguous: NDArray[Any] = np.ascontiguousarray(array, dtype)
+    if dtype.kind in "iu" and not np.can_cast(array.dtype, dtype) and not np.array_equal(contiguous, array):
+        raise ValueError(f"{name} returned {array.dtype} with values that {dtype} cannot represent")
     return contiguous

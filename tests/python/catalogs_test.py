@@ -10,7 +10,7 @@ import h5py
 import kaldiio
 import lhotse
 import numpy as np
-from datasets import DatasetTest, arrays, write_wav
+from datasets import DatasetTest, arrays, frames_of, write_wav
 from returnn.datasets.hdf import SimpleHDFWriter
 
 import millrace
@@ -120,6 +120,78 @@ class Catalogs(DatasetTest):
             streams = millrace.catalogs.Kaldi(scp)
             self.assertEqual(isinstance(streams._place(0), tuple), method is None)
             self.check(streams, expected, [f"utt-{i}" for i in range(4)])
+
+    def test_a_kaldi_matrix_of_another_width_is_an_error_that_names_it(self):
+        one, other = np.ones((20, 4), np.float32), np.ones((20, 5), np.float32)
+        for method in None, 2:
+            path = self.folder / f"widths{method}"
+            kaldiio.save_ark(f"{path}.ark", {"a": one, "bb": other}, scp=f"{path}.scp", compression_method=method)
+            with self.assertRaisesRegex(ValueError, "'bb' has frames of 5 values .float32.; stream 'a' has frames of 4"):
+                self.data(millrace.catalogs.Kaldi(f"{path}.scp"))
+
+    def test_the_form_of_each_array_is_compared(self):
+        for first, other, text in ((features(3), features(2), "'1' has frames of 2 values"),
+                                   (features(3), arrays(9, 9), "'1' has frames of 1 value "),
+                                   (arrays(9, 9), [array / np.float32(9) for array in arrays(9, 9)], "float32")):
+            with self.assertRaisesRegex(ValueError, text):
+                self.data([first[0], other[1]])
+            for i, array in enumerate((first[0], other[1])):
+                np.save(self.folder / f"{i}.npy", array)
+            with self.assertRaisesRegex(ValueError, text):
+                self.data(millrace.catalogs.NpyFiles(self.folder))
+
+    def test_names_of_streams_are_unique(self):
+        kaldiio.save_ark(f"{self.folder}/a.ark", {"a": features()[0]}, scp=f"{self.folder}/a.scp")
+        line = (self.folder / "a.scp").read_text()
+        (self.folder / "a.scp").write_text(line + line)
+        for streams in (millrace.catalogs.Kaldi(self.folder / "a.scp"),
+                        millrace.catalogs.Arrays(features()[:2], names=["a", "a"])):
+            with self.assertRaisesRegex(ValueError, 'two streams have the name "a"'):
+                self.data(streams)
+
+    def test_lengths_of_hdf5_that_do_not_fit_are_errors(self):
+        for lengths, tags, text in (([4, 5], ["a"], "seqTags has 1 entries, and seqLengths 2"),
+                                    ([4, -1], ["a", "b"], "'b' has a negative length"),
+                                    ([4, 5], ["a", "b"], "inputs has 10 rows, and its lengths add up to 9")):
+            with h5py.File(self.folder / "a.hdf", "w") as file:
+                file["inputs"] = np.ones((10, 3), np.float32)
+                file["seqLengths"], file["seqTags"] = np.array(lengths, np.int32), tags
+            with self.assertRaisesRegex(ValueError, text):
+                millrace.catalogs.Hdf5(self.folder / "a.hdf")
+
+    def test_segments_of_kaldi_are_parts_of_the_audio(self):
+        write_wav(self.folder / "long.wav", frames_of(0, 16000))
+        (self.folder / "wav.scp").write_text(f"rec {self.folder}/long.wav\n")
+        (self.folder / "segments").write_text("u1 rec 0.25 0.5\nu2 rec 0.5 1\n")
+        with self.assertRaisesRegex(ValueError, "its folder has segments"):
+            millrace.catalogs.Kaldi(self.folder / "wav.scp")
+        data = self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
+        self.assertEqual(([data.name(0), data.name(1)], data.rate), (["u1", "u2"], 16000))
+        self.assertEqual(data.next().framed["begin"].tolist(), [0, 0])
+        (self.folder / "segments").write_text("u1 rec 0.25 1.5\n")
+        with self.assertRaisesRegex(ValueError, "'u1' ends at 1.5 s"):
+            self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
+
+    def test_names_of_files_need_not_be_utf_8(self):
+        folder = os.fsencode(self.folder / "names")
+        os.makedirs(folder)
+        write_wav(self.folder / "a.wav", frames_of(0, 20))
+        os.rename(self.folder / "a.wav", os.path.join(folder, b"gr\xf6.wav"))
+        np.save(os.fsdecode(os.path.join(folder, b"gr\xf6.npy")), frames_of(0, 20))
+        for streams in self.folder / "names", millrace.catalogs.NpyFiles(self.folder / "names"):
+            data = self.data(streams, slots=1)
+            opened = [stream for batch in data for stream in batch.opened]
+            self.assertEqual([os.fsencode(data.name(0)), os.fsencode(opened[0].name)], [b"gr\xf6"] * 2)
+        os.truncate(os.path.join(folder, b"gr\xf6.wav"), 50)
+        with self.assertRaises(millrace.DataError) as raised:
+            list(self.data(self.folder / "names", slots=1))
+        self.assertIn(b"gr\xf6.wav", os.fsencode(str(raised.exception)))
+
+    def test_streams_without_frames_are_named_once(self):
+        with self.assertLogs("millrace", "WARNING") as logged:
+            self.data([*arrays(9), np.zeros(0, np.int16)])
+        self.assertEqual([record.getMessage() for record in logged.records if "frames" in record.getMessage()],
+                         ['1 of 2 streams has no frames, and will be in no batch: "1"'])
 
     def test_lhotse_cuts(self):
         for i, array in enumerate(arrays(*LENGTHS)):

@@ -91,6 +91,18 @@ class Arrays(DatasetTest):
             with self.assertRaisesRegex((ValueError, TypeError), text):
                 self.data(companions={"labels": companion})
 
+    def test_a_ratio_that_divides_no_length_is_asked_for(self):
+        for count in 101, 98:
+            with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
+                self.data(arrays(16000, 16000), companions={"labels": entries([count, count])})
+        data = self.data(arrays(16000, 16000), companions={"labels": entries([100, 100])})
+        self.assertEqual(data.companions["labels"].frames_per_entry, 160)
+
+    def test_the_form_of_each_companion_is_compared(self):
+        labels = entries([9, 9])
+        with self.assertRaisesRegex(ValueError, "entries of 1 values .float32."):
+            self.data(arrays(9, 9), companions={"labels": [labels[0], labels[1].ravel().astype(np.float32)]})
+
     def test_tensors_share_the_memory_of_the_batch(self):
         batch = self.data(companions={"labels": entries(LENGTHS)}).next()
         tensor = torch.from_dlpack(batch.companions["labels"])

@@ -65,8 +65,25 @@ class Arguments(DatasetTest):
             self.refused(text, streams=millrace.catalogs.Arrays(arrays(4), events=[events]), slots=1)
 
     def test_more_values_per_frame_than_others(self):
-        with self.assertRaisesRegex(millrace.DataError, r"read\(1, 0, 4\) returned .*\[4, 3\] instead of \[4, 2\]"):
-            list(self.data([np.ones((4, 2), np.float32), np.ones((4, 3), np.float32)]))
+        arrays = [np.ones((4, 2), np.float32), np.ones((4, 3), np.float32)]
+        with self.assertRaisesRegex(ValueError, "stream '1' has frames of 3 values .float32.; stream '0' has frames of 2"):
+            self.data(arrays)
+
+        class Objects:  # of a program: only reading shows their form
+            def __len__(self):
+                return len(arrays)
+
+            def frames(self, i):
+                return len(arrays[i])
+
+            def name(self, i):
+                return str(i)
+
+            def read(self, i, begin, n):
+                return arrays[i][begin:begin + n]
+
+        with self.assertRaisesRegex(millrace.DataError, r"stream '1': read\(1, 0, 4\) returned .*\[4, 3\] instead of \[4, 2\]"):
+            list(self.data(Objects()))
 
 
 class Data(DatasetTest):

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "input/value_kernels.h"
+#include "python/extension/text.h"
 #include "python/extension/training/array_types.h"
 #include "python/extension/training/ensured_gil.h"
 #include "python/extension/training/python_failure.h"
@@ -43,7 +44,7 @@ void ArrayColumn::add(std::uint64_t length) {
     added = {reinterpret_cast<std::uint64_t>(bytes.get().data()), in_memory};
     return;
   }
-  const auto path = nb::cast<std::string>(place[0]);
+  const auto path = bytes_of(place[0]);
   const auto [found, is_new] =
       numbers_.try_emplace(path, static_cast<std::uint32_t>(files_.size()));
   if (is_new) files_.push_back(path);

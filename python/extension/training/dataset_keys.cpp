@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chunker/rule_json.h"
+#include "python/extension/text.h"
 #include "python/extension/training/opened_catalog.h"
 #include "python/extension/training/python_function.h"
 #include "training/plans/origin.h"
@@ -27,20 +28,20 @@ using training::EpochPlan;
 using training::PlanError;
 using training::PlanOptions;
 
-[[noreturn]] void refuse(const PlanError& error) { throw nb::value_error(error.message.c_str()); }
+[[noreturn]] void refuse(const PlanError& error) { python::refuse(error.message); }
 
 // A value of Python as JSON. Throws nb::type_error for other types than those of JSON.
 json::value value_from(nb::handle value, const std::string& key) {
   if (value.is_none()) return nullptr;
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
-  if (nb::isinstance<nb::str>(value)) return json::value(nb::cast<std::string>(value));
+  if (nb::isinstance<nb::str>(value)) return json::value(bytes_of(value));
   if (std::int64_t number = 0; nb::try_cast(value, number, false)) return number;
   if (double number = 0; nb::isinstance<nb::float_>(value) && nb::try_cast(value, number))
     return number;
   if (nb::isinstance<nb::dict>(value)) {
     json::object object;
     for (const auto [name, member] : nb::borrow<nb::dict>(value)) {
-      const std::string text = nb::str(name).c_str();
+      const std::string text = bytes_of(nb::str(name));
       object[text] = value_from(member, key + "." + text);
     }
     return object;
@@ -51,15 +52,15 @@ json::value value_from(nb::handle value, const std::string& key) {
       array.push_back(value_from(entry, key));
     return array;
   }
-  const std::string sentence = key + ": must be a text, a number, a list or a dict, not " +
-                               std::string(nb::repr(value).c_str());
+  const std::string sentence =
+      key + ": must be a text, a number, a list or a dict, not " + bytes_of(nb::repr(value));
   throw nb::type_error(sentence.c_str());
 }
 
 DatasetKeys keys_from(const nb::dict& given) {
   json::object object;
   for (const auto [name, value] : given) {
-    const std::string key = nb::str(name).c_str();
+    const std::string key = bytes_of(nb::str(name));
     object[key] = value_from(value, key);
   }
   auto keys = training::read_dataset_keys(object);

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/event.h"
+#include "python/extension/text.h"
 #include "python/extension/training/content_digest.h"
+#include "training/catalogs/index/stream_names.h"
 
 namespace millrace::python {
 namespace {
@@ -19,8 +21,6 @@ using training::ReadError;
 using training::StreamReader;
 
 constexpr std::uint64_t progress_period = 4096;  // streams
-
-[[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
 
 class Reader final : public StreamReader {
  public:
@@ -80,6 +80,15 @@ ObjectCatalog::ObjectCatalog(const nb::object& source, std::uint64_t streams, co
   }
   progress(streams, streams);
   digest_ = digest.value();
+  check_names();
+}
+
+void ObjectCatalog::check_names() const {
+  std::vector<std::string_view> names;
+  names.reserve(size());
+  for (std::uint64_t stream = 0; stream < size(); ++stream) names.push_back(names_.at(stream));
+  if (const auto twice = training::repeated_name(std::move(names)))
+    refuse(training::repeated_name_text("streams", *twice));
 }
 
 void ObjectCatalog::add(const nb::object& source, std::uint64_t stream) {
@@ -87,10 +96,10 @@ void ObjectCatalog::add(const nb::object& source, std::uint64_t stream) {
   std::uint64_t length = 0;
   if (!nb::try_cast(frames, length))
     refuse("frames(" + std::to_string(stream) + ") must be a whole number, not " +
-           nb::repr(frames).c_str());
+           bytes_of(nb::repr(frames)));
   lengths_.push_back(length);
-  names_.add(nb::cast<std::string>(source.attr("name")(stream)));
-  metas_.add(nb::cast<std::string>(source.attr("meta")(stream)));
+  names_.add(bytes_of(source.attr("name")(stream)));
+  metas_.add(bytes_of(source.attr("meta")(stream)));
   column_.add(length);
   const nb::object events = source.attr("events")(stream);
   if (events.is_none()) return;
@@ -108,7 +117,7 @@ std::vector<InnerEvent> ObjectCatalog::events_of(nb::handle pairs, std::uint64_t
     if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2 || !nb::try_cast(pair[0], kind) ||
         !nb::try_cast(pair[1], count, false))
       refuse(prefix + "must be pairs of a kind and a count, such as (\"frames\", 1600), not " +
-             nb::repr(pair).c_str());
+             bytes_of(nb::repr(pair)));
     const auto known = value_named<Event::Kind>(kind);
     if (!known || *known == Event::Kind::open) refuse(prefix + "unknown kind \"" + kind + "\"");
     if (*known == Event::Kind::frames) {

@@ -25,8 +25,8 @@ namespace millrace::python {
 class ObjectCatalog final : public training::Catalog {
  public:
   // `progress` is called with the streams that are read, and their total. Requires: the GIL. Throws
-  // nanobind::python_error, also after Ctrl-C, and nanobind::value_error for wrong lengths or
-  // events.
+  // nanobind::python_error: those of the object, after Ctrl-C, and a ValueError for wrong lengths
+  // or events, or for a name that two streams have.
   ObjectCatalog(const nanobind::object& source, std::uint64_t streams, const FrameType& type,
                 const nanobind::callable& progress);
 
@@ -42,6 +42,7 @@ class ObjectCatalog final : public training::Catalog {
 
  private:
   void add(const nanobind::object& source, std::uint64_t stream);
+  void check_names() const;
   std::vector<training::InnerEvent> events_of(nanobind::handle pairs, std::uint64_t stream) const;
 
   FrameType type_;

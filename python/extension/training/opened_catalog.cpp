@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/extension/text.h"
 #include "python/extension/training/object_catalog.h"
 #include "python/extension/training/object_companions.h"
 #include "training/catalogs/open_catalog.h"
@@ -22,8 +23,6 @@ namespace {
 namespace nb = nanobind;
 using training::Catalog;
 using training::CompanionSource;
-
-[[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
 
 OpenedCatalog checked(training::OpenedCatalog opened) {
   if (!opened) refuse(opened.error().message);
@@ -45,8 +44,8 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
     return value == 0 ? std::nullopt : std::optional(value);
   };
   for (const nb::handle entry : entries) {
-    auto& source = sources.emplace_back(CompanionSource{.name = nb::cast<std::string>(entry[0]),
-                                                        .from = nb::cast<std::string>(entry[1]),
+    auto& source = sources.emplace_back(CompanionSource{.name = bytes_of(entry[0]),
+                                                        .from = bytes_of(entry[1]),
                                                         .frames_per_entry = given(entry[2]),
                                                         .entries_per_frame = given(entry[3])});
     if (!entry[4].is_none())
@@ -56,12 +55,12 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
 }
 
 // The files at `path`. `progress` is called while the index is made.
-OpenedCatalog open_files(const std::string& path, std::optional<std::string> element,
+OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element,
                          std::optional<double> rate, std::optional<std::uint32_t> channels,
                          const std::string& pipeline, nb::iterable companions,
                          const nb::callable& progress, const std::string& extent) {
   training::CatalogSettings settings;
-  settings.path = path;
+  settings.path = bytes_of(path);
   if (element) settings.frames = named<Element>(*element);
   settings.rate = rate;
   settings.channels = channels;
@@ -132,14 +131,19 @@ nb::list companions(const OpenedCatalog& opened) {
   return list;
 }
 
-std::string name(const OpenedCatalog& opened, std::uint64_t stream) {
+nb::str name(const OpenedCatalog& opened, std::uint64_t stream) {
   check(*opened.catalog, stream);
-  return opened.catalog->name(stream);
+  return text_of(opened.catalog->name(stream));
 }
 
-std::string meta(const OpenedCatalog& opened, std::uint64_t stream) {
+nb::str meta(const OpenedCatalog& opened, std::uint64_t stream) {
   check(*opened.catalog, stream);
-  return opened.catalog->meta(stream);
+  return text_of(opened.catalog->meta(stream));
+}
+
+nb::object empty_streams(const OpenedCatalog& opened) {
+  const auto text = training::empty_streams_text(*opened.catalog);
+  return text ? nb::object(text_of(*text)) : nb::none();
 }
 
 std::uint64_t frames(const OpenedCatalog& opened, std::uint64_t stream) {
@@ -154,6 +158,7 @@ void add_catalogs(nb::module_& module) {
       .def_prop_ro("size", [](const OpenedCatalog& opened) { return opened.catalog->size(); })
       .def_prop_ro("digest", [](const OpenedCatalog& opened) { return opened.catalog->digest(); })
       .def_prop_ro("extent", [](const OpenedCatalog& opened) { return opened.catalog->extent(); })
+      .def_prop_ro("empty_streams", &empty_streams)
       .def_prop_ro("frame_type", &frame_type)
       .def_prop_ro("companions", &companions)
       .def("name", &name)

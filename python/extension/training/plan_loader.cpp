@@ -16,6 +16,7 @@
 #include "gpu/host/device_fault.h"
 #include "python/extension/held_batch.h"
 #include "python/extension/raise.h"
+#include "python/extension/text.h"
 #include "python/extension/training/python_function.h"
 #include "python/extension/waits.h"
 #include "python/extension/without_gil.h"
@@ -32,7 +33,7 @@ double seconds(Duration time) { return std::chrono::duration<double>(time).count
 
 LoaderSettings settings_of(const DatasetPlan& made) {
   auto settings = training::loader_settings(made.keys, made.catalog->frame_type());
-  if (!settings) throw nb::value_error(settings.error().message.c_str());
+  if (!settings) refuse(settings.error().message);
   if (made.options.chunk) {
     settings->context = made.options.chunk->columns().context;
     settings->repeat = made.options.chunk->pad == Pad::repeat;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/extension/training/python_failure.h"
 
+#include "python/extension/text.h"
+
 namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-
-std::string text_of(nb::handle object) { return nb::str(object).c_str(); }
 
 }  // namespace
 
@@ -19,8 +19,8 @@ training::ReadError failure_of(nb::python_error& error, training::DataFault faul
             .attr("format_exception")(error.type(), error.value(), error.traceback());
     const nb::object summary = nb::module_::import_("traceback")
                                    .attr("format_exception_only")(error.type(), error.value());
-    std::string text = what + ": " + text_of(nb::str("").attr("join")(summary));
-    text += text_of(nb::str("").attr("join")(lines));
+    std::string text = what + ": " + bytes_of(nb::str("").attr("join")(summary));
+    text += bytes_of(nb::str("").attr("join")(lines));
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return {fault, text};
   } catch (nb::python_error&) {  // making the text failed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from millrace.stream_sources import Events, Place
+from millrace.stream_sources import Events, Form, Place, form_of
 
 
 class Arrays:
@@ -65,6 +65,9 @@ class Arrays:
 
     def _place(self, i: int) -> Place:
         return self._arrays[i]
+
+    def _form(self, i: int) -> Form | None:
+        return form_of(self._arrays[i])
 
 
 class NpyFiles:
@@ -134,6 +137,10 @@ class NpyFiles:
     def _place(self, i: int) -> Place:
         _, fortran, dtype, offset = self._head(i)
         return None if fortran else (str(self._paths[i]), offset, dtype)
+
+    def _form(self, i: int) -> Form | None:
+        shape, _, dtype, _ = self._head(i)
+        return (shape[1] if len(shape) == 2 else 1, dtype, None) if shape[0] else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_mapped": None}

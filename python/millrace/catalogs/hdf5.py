@@ -41,17 +41,20 @@ class Hdf5:
         targets = self._targets()
         if 1 < lengths.shape[1] < 1 + len(targets):
             raise ValueError(f"{self._path}: seqLengths has {lengths.shape[1]} columns for {len(targets)} targets")
+        self._tags = list(self._open()["seqTags"])
+        self._check(lengths)
         self._starts = np.zeros((len(lengths) + 1, lengths.shape[1]), np.int64)
         np.cumsum(lengths, axis=0, out=self._starts[1:])
-        self._tags = list(self._open()["seqTags"])
+        self._check_rows("inputs", 0)
         self.rate = rate
-        columns = {name: min(1 + targets.index(name), lengths.shape[1] - 1) for name in targets}
+        columns = {name: self._column(name, targets, lengths) for name in targets}
         wanted = [name for name in targets if self._is_companion(name, lengths[:, 0], lengths[:, columns[name]])]
         if companions is not None:
             wanted = list(companions)
         for name in wanted:
             if name not in targets:
                 raise ValueError(f"{self._path}: no target {name!r}; targets: {', '.join(targets) or 'none'}")
+            self._check_rows(f"targets/data/{name}", columns[name])
         #: The targets, by their names.
         self.companions = {name: _Targets(self, name, columns[name]) for name in wanted}
 
@@ -63,13 +66,32 @@ class Hdf5:
 
     def name(self, i: int) -> str:
         tag = self._tags[i]
-        return tag.decode() if isinstance(tag, bytes) else str(tag)
+        return tag.decode(errors="surrogateescape") if isinstance(tag, bytes) else str(tag)
 
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
         return self._read("inputs", 0, i, begin, n)
 
     def _place(self, i: int) -> Place:
         return self._place_of("inputs", 0, i)
+
+    def _check(self, lengths: NDArray[Any]) -> None:
+        """Raises ValueError if the lengths are not those of the tags."""
+        if len(self._tags) != len(lengths):
+            raise ValueError(f"{self._path}: seqTags has {len(self._tags)} entries, and seqLengths {len(lengths)}")
+        negative = np.flatnonzero((lengths < 0).any(axis=1))
+        if len(negative):
+            raise ValueError(f"{self._path}: sequence {self.name(int(negative[0]))!r} has a negative length")
+
+    def _check_rows(self, data: str, column: int) -> None:
+        """Raises ValueError if the data have more or fewer rows than their lengths add up to."""
+        rows, total = len(self._open()[data]), int(self._starts[-1, column])
+        if rows != total:
+            raise ValueError(f"{self._path}: {data} has {rows} rows, and its lengths add up to {total}")
+
+    @staticmethod
+    def _column(name: str, targets: Sequence[str], lengths: NDArray[Any]) -> int:
+        """The column of seqLengths with the lengths of a target."""
+        return min(1 + targets.index(name), lengths.shape[1] - 1)
 
     def _targets(self) -> Sequence[str]:
         """The names of the targets in the order of the columns of seqLengths."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from millrace.batch import Batch
 from millrace.rows import Row
+from millrace.stream_sources import Form
 
 
 class LhotseCuts:
@@ -54,6 +55,10 @@ class LhotseCuts:
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
         part = self._part(i, begin, n)
         return np.asarray(part.load_audio(), np.float32).T
+
+    def _form(self, i: int) -> Form | None:
+        cut = self._cuts[i]
+        return int(getattr(cut, "num_channels", None) or 1), np.dtype(np.float32), cut.sampling_rate
 
     def cut(self, i: int, row: Row) -> Any:
         """The body of a row of stream i as a cut."""
