@@ -85,7 +85,8 @@ HandedBatch batch() {
           .marks = {{.stream = StreamId{12}, .seq = 10, .begin = (1ULL << 40) + 2, .flags = 48}},
           .opened = {{.stream = StreamId{11}, .slot = 5, .name = "mic-7", .options = ""},
                      {.stream = StreamId{12}, .slot = 6, .name = "b", .options = R"({"l":"de"})"}},
-          .tensor = tensor};
+          .tensor = tensor,
+          .failed = {}};
 }
 
 // A message after encoding and decoding.
