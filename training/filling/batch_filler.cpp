@@ -7,7 +7,6 @@
 #include <deque>
 #include <exception>
 #include <limits>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,7 +52,7 @@ struct BatchFiller::Impl {
   }
 
   void start(PlanPosition position, bool resets);
-  void stop();
+  bool stop_until(Time deadline);
 
   // On the first thread.
   void drive();
@@ -106,7 +105,7 @@ struct BatchFiller::Impl {
   std::uint64_t batches = 0;            // ids
   std::vector<Job*> early;              // results that came before an earlier one
   std::optional<RowFiller> own_filler;  // without threads
-  std::vector<std::jthread> threads;
+  QuietThreads threads{parts};
 };
 
 void BatchFiller::Impl::start(PlanPosition position, bool resets) {
@@ -120,20 +119,19 @@ void BatchFiller::Impl::start(PlanPosition position, bool resets) {
       for (std::size_t part = 1; part < parts; ++part)
         work.push_back(std::make_unique<Queue<Job*>>(settings.buffers + other_jobs));
       for (std::size_t part = 1; part < parts; ++part)
-        threads.push_back(quiet_thread("millrace-filler", [this, part] { serve(part); }));
-      threads.push_back(quiet_thread("millrace-filler", [this] { drive(); }));
+        threads.start("millrace-filler", [this, part] { serve(part); });
+      threads.start("millrace-filler", [this] { drive(); });
     } catch (...) {
-      stop();
+      stop_until(Time::max());
       throw;
     }
 }
 
-void BatchFiller::Impl::stop() {
-  if (!running) return;
-  stopping = true;
-  (void)messages->try_push({.kind = Message::Kind::stop});
+bool BatchFiller::Impl::stop_until(Time deadline) {
+  if (!running) return true;
+  if (!stopping.exchange(true)) (void)messages->try_push({.kind = Message::Kind::stop});
   for (const auto& queue : work) queue->close();
-  threads.clear();
+  if (!threads.join_until(deadline)) return false;
   work.clear();
   own_filler.reset();
   stopping = false;
@@ -147,6 +145,7 @@ void BatchFiller::Impl::stop() {
   failed = none_failed;
   has_ended = false;
   taken = 0;
+  return true;
 }
 
 void BatchFiller::Impl::drive() try {
@@ -329,7 +328,7 @@ BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr
 BatchFiller::~BatchFiller() { stop(); }
 
 void BatchFiller::start(PlanPosition position, bool resets) { impl_->start(position, resets); }
-void BatchFiller::stop() { impl_->stop(); }
+bool BatchFiller::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 bool BatchFiller::running() const { return impl_->running; }
 
 void BatchFiller::give(std::uint32_t buffer, worker_protocol::HandedBatch spent) {

@@ -74,7 +74,10 @@ class BatchFiller {
   // Ends the threads, after the row and the call of a reader or function that are under way. The
   // caller must not hold a lock for which these wait (Python's GIL). Batches that were not taken
   // are dropped; their buffers need not be given again.
-  void stop();
+  void stop() { stop_until(Time::max()); }
+  // The same. False: a call has not ended at the deadline; until a later call ends the threads,
+  // only that call, give() and the destructor are allowed.
+  bool stop_until(Time deadline);
   bool running() const;
 
   // A buffer may be written. `spent`: a message whose memory is used again.

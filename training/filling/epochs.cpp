@@ -6,8 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "base/quiet_thread.h"
-
 namespace millrace::training {
 
 namespace {
@@ -24,16 +22,17 @@ Epochs::Epochs(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
 Epochs::~Epochs() { stop(); }
 
 void Epochs::start() {
-  if (thread_.joinable()) return;
+  if (!thread_.empty()) return;
   requests_ = std::make_unique<Queue<Request>>(most_requests);
-  thread_ = quiet_thread("millrace-epochs", [this] { run(); });
+  thread_.start("millrace-epochs", [this] { run(); });
 }
 
-void Epochs::stop() {
-  if (!thread_.joinable()) return;
+bool Epochs::stop_until(Time deadline) {
+  if (thread_.empty()) return true;
   requests_->close();
-  thread_.join();
+  if (!thread_.join_until(deadline)) return false;
   requests_.reset();
+  return true;
 }
 
 Epochs::Distributed Epochs::get(std::uint64_t epoch) {

@@ -5,10 +5,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/queue.h"
+#include "base/quiet_thread.h"
+#include "base/time.h"
 #include "training/plans/plan.h"
 
 namespace millrace::training {
@@ -32,7 +33,10 @@ class Epochs {
   // Starts the thread, if it does not run. Throws std::system_error.
   void start();
   // Ends the thread when the distribution that is under way has ended.
-  void stop();
+  void stop() { stop_until(Time::max()); }
+  // The same. False: the distribution has not ended at the deadline; until a later call ends the
+  // thread, only that call and the destructor are allowed.
+  bool stop_until(Time deadline);
 
   // The epoch. Waits until it is distributed; without the thread, distributes it in the calling
   // one. Throws the exceptions of Plan::epoch().
@@ -63,7 +67,7 @@ class Epochs {
   };
   std::vector<Known> known_;  // the one requested last is the last
   std::unique_ptr<Queue<Request>> requests_;
-  std::jthread thread_;
+  QuietThreads thread_{1};
 };
 
 }  // namespace millrace::training

@@ -56,7 +56,7 @@ struct Loader::Impl {
     for (std::uint32_t buffer = settings.buffers; buffer > 0; --buffer) filler.give(buffer - 1);
   }
 
-  void stop();
+  bool stop_until(Time deadline);
   std::optional<FillResult> next(Time deadline);
   WorkerBatch take(FilledBatch filled);
   void count(const WorkerBatch& batch, Time asked, Time now);
@@ -82,10 +82,11 @@ struct Loader::Impl {
   std::atomic<std::uint32_t> kept{0};
 };
 
-void Loader::Impl::stop() {
-  filler.stop();
-  epochs->stop();
+bool Loader::Impl::stop_until(Time deadline) {
+  const bool filled = filler.stop_until(deadline);
+  if (!epochs->stop_until(deadline) || !filled) return false;
   starved = false;
+  return true;
 }
 
 std::optional<FillResult> Loader::Impl::next(Time deadline) {
@@ -179,9 +180,13 @@ void Loader::seek(PlanPosition position, bool resets) {
   impl_->at_end = false;
 }
 
-void Loader::stop() { impl_->stop(); }
+bool Loader::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 
 std::uint64_t Loader::steps() { return epoch_plan()->steps(); }
+
+std::uint64_t Loader::steps_of(std::uint64_t epoch) {
+  return epoch == impl_->position.epoch ? steps() : impl_->epochs->get(epoch)->steps();
+}
 
 std::shared_ptr<const EpochPlan> Loader::epoch_plan() {
   Impl& impl = *impl_;

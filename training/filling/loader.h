@@ -78,10 +78,16 @@ class Loader {
   // Ends all threads, and drops the batches that were not taken. The next next_until() starts
   // again, at the same position. Waits for the row that is under way, and so for the call of a
   // reader or a function: the caller must not hold a lock that these need, such as Python's GIL.
-  void stop();
+  void stop() { stop_until(Time::max()); }
+  // The same. False: a call, or the distribution of an epoch, has not ended at the deadline; until
+  // a later call ends the threads, only that call, give_back(), stats() and the destructor, which
+  // waits, are allowed.
+  bool stop_until(Time deadline);
   // Steps of the current epoch, for this rank and stride 1. Distributes the epoch if that was not
   // done yet, but starts no thread.
   std::uint64_t steps();
+  // The same for another epoch, such as the next one.
+  std::uint64_t steps_of(std::uint64_t epoch);
   // The current epoch, as steps().
   std::shared_ptr<const EpochPlan> epoch_plan();
 

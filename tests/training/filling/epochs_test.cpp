@@ -53,6 +53,23 @@ TEST_CASE("the thread distributes an epoch once, also if it was distributed befo
   CHECK(counted.distributed[1] == 1);
 }
 
+TEST_CASE("the wait for a distribution has a limit") {
+  Counted counted;
+  std::latch distributes(1), goes_on(1);
+  counted.plan->on_epoch = [&](std::uint64_t) {
+    distributes.count_down();
+    goes_on.wait();
+  };
+  Epochs epochs(counted.plan);
+  epochs.start();
+  epochs.prepare(1);
+  distributes.wait();
+  CHECK_FALSE(epochs.stop_until(Time::min()));
+  goes_on.count_down();
+  CHECK(epochs.stop_until(Time::max()));
+  CHECK(epochs.stop_until(Time::min()));  // it is stopped
+}
+
 TEST_CASE("only the last two epochs are kept, and those in use") {
   Counted counted;
   Epochs epochs(counted.plan);

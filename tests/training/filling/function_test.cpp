@@ -111,6 +111,25 @@ TEST_CASE("while a function runs, the rows of other streams are filled") {
   CHECK(next_copy(loader).has_value());
 }
 
+TEST_CASE("a loader can be left while a function runs") {
+  Eight eight;
+  std::latch runs(1), returns(1);
+  const auto function = std::make_shared<Function>();
+  function->then = [&](std::uint64_t, StreamFunction::Content&) {
+    runs.count_down();
+    returns.wait();
+    return Result<void, ReadError>();
+  };
+  auto loader = eight.loader(settings_of(1), function);
+  CHECK_FALSE(loader.next_until(Time::min())->has_value());  // starts the threads
+  runs.wait();
+  CHECK_FALSE(loader.stop_until(Time::min()));
+  CHECK_FALSE(loader.stop_until(Time::min()));
+  returns.count_down();
+  CHECK(loader.stop_until(Time::max()));
+  CHECK(function->calls == 1);
+}
+
 TEST_CASE("a function that fails, or returns another length, is an error at its step") {
   Eight eight;
   const auto function = std::make_shared<Function>();
