@@ -57,7 +57,7 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
     refused = stopping;
   else if (!hello.trainer)
     refused = wp::Refused{"pipeline", "this server has batches for trainers only, not for workers"};
-  else if (const auto conflict = ranks_.conflict(*hello.trainer))
+  else if (const auto conflict = ranks_.conflict(*hello.trainer, Clock::now()))
     refused = wp::Refused{"conflict", *conflict};
   const std::uint64_t id = next_id_++;
   try {
@@ -76,7 +76,7 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   trainer.rank = *hello.trainer;
   trainer.credits = hello.credits;
   by_link_[&link] = id;
-  ranks_.add(id, trainer.rank);
+  ranks_.add(id, trainer.rank, trainer.name, Clock::now());
 }
 
 void PlanHost::order(std::uint64_t id, const wp::Hello& hello, bool local) {

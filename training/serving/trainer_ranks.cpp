@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/serving/trainer_ranks.h"
 
+#include <chrono>
 #include <numeric>
+
+#include "training/serving/refusals.h"
 
 namespace millrace::training {
 
@@ -17,13 +20,16 @@ bool share_a_step(const TrainerHello& a, const TrainerHello& b) {
 
 }  // namespace
 
-std::optional<std::string> TrainerRanks::conflict(const TrainerHello& trainer) const {
+std::optional<std::string> TrainerRanks::conflict(const TrainerHello& trainer, Time now) const {
   for (const auto& [id, other] : trainers_) {
-    if (other.world != trainer.world)
-      return "trainers with world = " + std::to_string(other.world) +
-             " are attached; this one has world = " + std::to_string(trainer.world);
-    if (other.rank == trainer.rank && share_a_step(other, trainer))
-      return "rank " + std::to_string(trainer.rank) + " is in use by another trainer";
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - other.since);
+    const std::string by = "by " + printable_line(other.name) + ", which has been attached for " +
+                           std::to_string(seconds.count()) + " s";
+    if (other.place.world != trainer.world)
+      return "world = " + std::to_string(other.place.world) + " is in use " + by +
+             "; this trainer has world = " + std::to_string(trainer.world);
+    if (other.place.rank == trainer.rank && share_a_step(other.place, trainer))
+      return "rank " + std::to_string(trainer.rank) + " is in use " + by;
   }
   return std::nullopt;
 }
