@@ -75,6 +75,22 @@ SF_VIRTUAL_IO patched_input{
 
 }  // namespace
 
+bool AudioFile::is_deep(const std::string& path) {
+  SF_INFO format{};
+  const File opened(sf_open(path.c_str(), SFM_READ, &format));
+  if (!opened) return false;
+  switch (format.format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_PCM_24:
+    case SF_FORMAT_PCM_32:
+    case SF_FORMAT_FLOAT:
+    case SF_FORMAT_DOUBLE:
+    case SF_FORMAT_ALAC_20:
+    case SF_FORMAT_ALAC_24:
+    case SF_FORMAT_ALAC_32: return true;
+    default: return false;
+  }
+}
+
 void AudioFile::Close::operator()(sf_private_tag* file) const { sf_close(file); }
 
 AudioFile::AudioFile(std::string path) : path_(std::move(path)) {}

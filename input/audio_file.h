@@ -34,6 +34,8 @@ class AudioFile {
   AudioFile(AudioFile&& other) noexcept;
   AudioFile& operator=(AudioFile&& other) noexcept;
   ~AudioFile();
+  // True if the values of a file have more than 16 bits. Reads only its header.
+  static bool is_deep(const std::string& path);
 
   // The error of a read, if a value is NaN or infinite.
   static constexpr std::string_view not_finite = "has values that are not finite";

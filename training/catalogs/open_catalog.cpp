@@ -6,7 +6,9 @@
 #include <limits>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "input/audio_file.h"
 #include "training/catalogs/audio_catalog.h"
 #include "training/catalogs/index/audio_faults.h"
 #include "training/catalogs/index/audio_index.h"
@@ -53,6 +55,18 @@ std::string mismatch(const std::string& path, const FrameType& type,
          type_text(settings.rate.value_or(type.rate), settings.channels.value_or(type.values));
 }
 
+// A file whose values have more than 16 bits, or an empty text. Looks at 100 of those files that
+// are not mapped as 16 bits.
+std::string deep_file(const AudioCatalog& catalog) {
+  std::vector<std::uint64_t> decoded;
+  for (std::uint64_t i = 0; i < catalog.size(); ++i)
+    if (catalog.index().stream(i).place == 0) decoded.push_back(i);
+  const std::size_t step = (decoded.size() + 99) / 100;
+  for (std::size_t at = 0; at < decoded.size(); at += step)
+    if (std::string file = catalog.path(decoded[at]); AudioFile::is_deep(file)) return file;
+  return {};
+}
+
 OpenedCatalog open_audio(const std::string& path, const CatalogSettings& settings) {
   const std::uint64_t checked =
       settings.check_all ? std::numeric_limits<std::uint64_t>::max() : most_checked;
@@ -67,6 +81,10 @@ OpenedCatalog open_audio(const std::string& path, const CatalogSettings& setting
                         conversion_command(first, settings.rate.value_or(type.rate),
                                            settings.channels.value_or(type.values))};
   }
+  if (settings.warn && !settings.frames)
+    if (const std::string file = deep_file(*catalog); !file.empty())
+      settings.warn(file + ": has values of more than 16 bits, and is read as 16 bits; frames = " +
+                    "\"f32\" reads all of them");
   const std::string base = catalog->base();
   return with_companions(std::move(catalog), settings.companions, base);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,10 @@ struct CatalogSettings {
   // Called on the thread of open_catalog(), and only if an index is made. If it throws,
   // open_catalog() throws the same, and writes nothing.
   CatalogProgress progress{};
+
+  // Called on this thread with a sentence about files that can be read, but perhaps not as
+  // intended: audio files of more than 16 bits without `frames`.
+  std::function<void(const std::string& sentence)> warn{};
 };
 
 using OpenedCatalog = Result<std::shared_ptr<const Catalog>, CatalogError>;
