@@ -4,9 +4,12 @@
 import dataclasses
 import json
 import logging
+import math
 import os
 import sys
+import threading
 import time
+import weakref
 from typing import Any
 
 from millrace import _core
@@ -33,6 +36,9 @@ class Place:
     first_step: int
 
 
+_attached: "weakref.WeakSet[BatchServer]" = weakref.WeakSet()
+
+
 class BatchServer:
     """The connection to one server, which attaches again after a loss."""
 
@@ -48,6 +54,8 @@ class BatchServer:
         self._conflict: float | None = None  # since when the rank is in use by another connection
         self._counts = [0, 0, 0, 0]  # by earlier connections
         self._former: list[_core.Trainer] = []  # earlier connections whose batches are kept
+        self._owner = (0, 0)  # the process and the thread that have attached
+        self._steps = (0, 1)  # one of the steps of the connection, and the stride
 
     @property
     def counts(self) -> list[int]:
@@ -100,6 +108,7 @@ class BatchServer:
                 raise ServiceGone("the server did not answer")
 
         place = self._place
+        self._steps = position[1], stride
         core = _core.Trainer(
             self.url, _name(place), self._credits, self._device, (place.rank, place.world, *position, stride, resets), wait,
             lambda why: _log.warning("%s; waiting for up to %g s", why, wait), meanwhile,
@@ -115,6 +124,8 @@ class BatchServer:
                 core.leave()
                 raise PlanDiffers(f"the server at {self.url} has another plan now: {difference}")
         self.plan, self.welcome, self._core, self._outage, self._conflict = plan, core.welcome, core, None, None
+        self._owner = os.getpid(), threading.get_ident()
+        _attached.add(self)
 
     def look(self, position: tuple[int, int], stride: int) -> None:
         """Attaches for the plan only. Waits for a server that does not listen yet, and for the rank."""
@@ -154,9 +165,26 @@ class BatchServer:
         if error.code != "conflict":
             return error.code in _PASSING
         now = time.monotonic()
-        if self._conflict is None:
+        others = [other for other in _attached if self._is_replaced(other)]
+        for other in others:
+            _log.warning("the connection to %s of another Dataset of this process ends: %s", self.url, error)
+            other.leave()
+        if self._conflict is None or others:
             self._conflict = now
+            if not others:
+                _log.warning("%s; waiting for up to %g s", error, _CONFLICT)
         return now < self._conflict + _CONFLICT
+
+    def _is_replaced(self, other: "BatchServer") -> bool:
+        """Whether the other one has a connection of this thread that is in conflict with this one. It attaches again when
+        its next batch is taken."""
+        if other is self or other.url != self.url or not other.is_attached:
+            return False
+        if other._owner != (os.getpid(), threading.get_ident()):
+            return False
+        common = math.gcd(self._steps[1], other._steps[1])
+        shares = self._steps[0] % common == other._steps[0] % common
+        return other._place.world != self._place.world or (other._place.rank == self._place.rank and shares)
 
     def _attach_again(self, position: tuple[int, int], stride: int, deadline: float | None, resets: bool) -> bool:
         """Returns false at the deadline. Raises WorkerError if an attempt failed."""

@@ -3,24 +3,20 @@
 
 import logging
 import os
-import time
 from collections.abc import Generator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from millrace import _core
 from millrace.at_exit import close_at_exit
 from millrace.augmentation import Augment
 from millrace.batch import Batch
 from millrace.catalogs.lhotse import cuts_of
-from millrace.dataset_keys import companion_key, element_of, named, plain
+from millrace.dataset_feed import FeedMaker, opened_after, origin_after
 from millrace.dataset_properties import DatasetProperties
-from millrace.dataset_stats import Stats, stats_of
+from millrace.dataset_stats import LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
-from millrace.plan_feed import Feed, Loader, LocalFeed, Part, Request, parts_of
+from millrace.plan_feed import Feed, Loader
 from millrace.plan_origin import compare_ranks, feed_after, step_in_world
-from millrace.progress_bar import index_progress
-from millrace.remote_feed import RemoteFeed, is_served
 from millrace.request import whole
 
 _log = logging.getLogger("millrace")
@@ -122,30 +118,18 @@ class Dataset(DatasetProperties):
 
         Raises ValueError or TypeError that names the key, and OSError if files cannot be read.
         """
-        if dtype is not None:
-            dtype = element_of(dtype)
-        self._arguments = {name: given for name, given in locals().items() if name not in ("self", "__class__")}
-        keys: dict[str, Any] = {
-            "chunk": dict(chunk) if isinstance(chunk, Mapping) else chunk, "mode": mode, "slots": slots, "rows": rows,
-            "rate": rate, "channels": channels, "dim": dim, "frames": frames, "dtype": dtype, "seed": seed,
-            "shuffle": shuffle, "shuffle_window": shuffle_window, "buckets": buckets,
-            "max_padded_frames": max_padded_frames, "max_waste": max_waste, "drop_last": drop_last,
-            "width_buckets": width_buckets, "packed_batch_size": packed_batch_size, "max_pad_size": max_pad_size,
-            "rank": rank, "world": world, "device": device, "prefetch": prefetch, "threads": threads,
-            "buffers": buffers, "on_error": on_error,
-        }
-        self._companions = named(companions)
-        self._keys = {key: plain(value) for key, value in keys.items() if value is not None}
-        self._parts: list[Part] = parts_of(streams)
-        self._augment = augment
-        self._pipeline = pipeline
-        self._stride = whole("stride", stride, 1)
-        self._first_step = whole("first_step", first_step, 0)
-        self._shows_progress = progress
+        self._set_up({name: given for name, given in locals().items() if name not in ("self", "__class__")})
+        self._open()
+
+    def _set_up(self, arguments: dict[str, Any]) -> None:
+        self._arguments = arguments
+        self._maker = FeedMaker.of(arguments)
+        self._stride, self._first_step = self._maker.request.stride, self._maker.request.first_step
+        self._rank, self._world = self._maker.request.keys["rank"], self._maker.request.keys["world"]
         self._position = (0, self._first_step)
         self._resets = False  # the states of the slots do not belong to the next step
+        self._origin: dict[str, Any] | None = None  # that the plan must have
         self._reset()
-        self._open()
 
     def _reset(self) -> None:
         """Forgets all that belongs to this process."""
@@ -153,33 +137,17 @@ class Dataset(DatasetProperties):
         self._loader: Loader | None = None
         self._process = 0
         self._compared = False
-        self._looped = 0.0  # seconds
-        self._loop_began: float | None = None
-        self._next_began: float | None = None  # the first call of next()
+        self._time = LoopTime()
         self._failed = FailedStreams()
 
     def _open(self) -> Feed:
-        feed = self._feed
-        if feed is None and is_served([part.path for part in self._parts]):
-            self._feed = feed = self._served()
-        if feed is None:
-            streams = [[part.path or None, part.frequency] for part in self._parts]
-            companions = {name: companion_key(source) for name, source in self._companions.items()}
-            keys = _core.DatasetKeys({"streams": streams, **self._keys, "companions": companions})
-            request = Request(self._keys, self._parts, self._companions, self._augment, self._pipeline, self._stride,
-                              self._first_step)
-            with index_progress(self._shows_progress) as progress:
-                self._feed = feed = LocalFeed(request, keys, progress)
-        return feed
-
-    def _served(self) -> Feed:
-        if self._companions or self._augment is not None or self._pipeline:
-            raise ValueError("companions, augment and pipeline: the server of the batches chooses them")
-        return RemoteFeed([part.path for part in self._parts], self._keys, self._stride, self._first_step)
+        if self._feed is None:
+            self._feed = self._maker.feed(None, self._origin)
+        return self._feed
 
     def _opened_loader(self) -> Loader:
         """The loader of this process, at the position of this data set."""
-        if self._loader is None or self._process != os.getpid():
+        if self._loader is None or self._process != os.getpid() or self._loader.left_behind:
             position = self._position if self._loader is None else self._loader.position
             loader = self._open().loader()
             loader.seek(*position, self._resets)
@@ -189,18 +157,44 @@ class Dataset(DatasetProperties):
 
     def copy(self, **changes: Any) -> "Dataset":
         """A Dataset with the same arguments, except for those given, such as ``rank`` and ``world``. It begins at the first
-        epoch."""
-        return Dataset(**{**self._arguments, **changes})
+        epoch. Its streams are those that this Dataset has opened, also if files were added since then."""
+        unknown = changes.keys() - self._arguments.keys()
+        if unknown:
+            raise TypeError(f"copy() got an unexpected argument {min(unknown)!r}")
+        made = Dataset.__new__(Dataset)
+        made._set_up({**self._arguments, **changes})
+        feed = self._open()
+        made._feed = made._maker.feed(opened_after(feed, changes.keys()), origin_after(feed, changes.keys()))
+        return made
+
+    def __copy__(self) -> "Dataset":
+        made = self.copy()
+        made._position, made._resets = self._at(), self._resets
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Dataset":
+        return self.__copy__()
 
     def cuts(self, batch: Batch) -> list[Any]:
         """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
         ``millrace.catalogs.LhotseCuts``."""
-        return cuts_of([part.source for part in self._parts], batch)
+        return cuts_of([part.source for part in self._maker.request.parts], batch)
 
     def __len__(self) -> int:
-        """Number of steps of this epoch and rank, from its beginning. With a stride, those that this one takes."""
-        steps = self._opened_loader().steps()
-        return steps if self._stride == 1 else len(range(self._first_step, steps, self._stride))
+        """Number of steps of this rank, with its stride, in the epoch of the next iteration, from its beginning."""
+        return len(range(self._first_step, self._next_iteration()[2], self._stride))
+
+    def _next_iteration(self) -> tuple[int, int, int]:
+        """The epoch and the step with which the next iteration begins, and the steps of the epoch."""
+        loader = self._opened_loader()
+        epoch, step = loader.position
+        steps = loader.steps(epoch)
+        if step < steps or step <= self._first_step:
+            return epoch, step, steps
+        return epoch + 1, self._first_step, loader.steps(epoch + 1)
+
+    def _steps_of(self, epoch: int) -> int:
+        return self._opened_loader().steps(epoch)
 
     @property
     def epoch(self) -> int:
@@ -216,23 +210,24 @@ class Dataset(DatasetProperties):
         return self._position if self._loader is None else self._loader.position
 
     def seek(self, epoch: int, step: int = 0) -> None:
-        """Continues there. Nothing of the steps before is read.
+        """Continues there. Nothing of the steps before is read. The number of steps of an epoch is the place after its last
+        one. Raises ValueError if there is no such step; the next batch does it if a server has the plan.
 
         In the middle of an epoch, the model has no states of the streams at another place. So the first row of each slot
         has RESET there, with the reason worker_lost. ``load_state_dict`` sets none: the states come with the model.
         """
         position = (whole("epoch", epoch, 0), whole("step", step, 0))
-        if position != self._at():
-            self._resets = position[1] > 0 and self._stride == 1
-        self._move(*position, resets=self._resets)
+        resets = self._resets if position == self._at() else position[1] > 0 and self._stride == 1
+        self._move(*position, resets=resets)
 
     def _move(self, epoch: int, step: int, *, resets: bool = False) -> None:
         """Continues there. ``resets``: the first row of each slot has RESET."""
-        self._resets = resets
-        if self._loader is None:
+        if self._loader is None and not step:
             self._position = (epoch, step)
         else:
+            self.close()
             self._opened_loader().seek(epoch, step, resets)
+        self._resets = resets
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was taken, and the origin of the plan, for a checkpoint.
@@ -241,7 +236,7 @@ class Dataset(DatasetProperties):
         """
         epoch, step = self._at()
         feed = self._open()
-        return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._keys["world"], "origin": feed.origin,
+        return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._world, "origin": feed.origin,
                 **({"extents": feed.extents} if any(feed.extents) else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -256,21 +251,22 @@ class Dataset(DatasetProperties):
         feed = feed_after(state, self._open())
         if feed is not self._feed:
             self.close()
-            self._feed, self._loader = feed, None
-        self._move(state["epoch"], step_in_world(state, self._keys["world"], self.slots))
+            self._feed, self._loader, self._position = feed, None, (0, self._first_step)
+        self._move(state["epoch"], step_in_world(state, self._world, self.slots))
 
     @property
     def stats(self) -> Stats:
         """Counts since the first batch in this process."""
         counts = None if self._loader is None or self._process != os.getpid() else self._loader.stats
-        began = self._loop_began
-        if not self._looped and began is None:
-            began = self._next_began
-        looped = self._looped + (0.0 if began is None else time.monotonic() - began)
-        return stats_of(counts, self.rate, looped, self._failed.count)
+        return stats_of(counts, self.rate, self._time.seconds, self._failed.count)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last call of ``next`` returned None because the epoch has ended."""
+        return self._loader is not None and self._process == os.getpid() and self._loader.at_end
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """Waits for the next batch, and returns it. None at the end of the epoch, or after ``timeout`` seconds.
+        """Waits for the next batch, and returns it. None at the end of the epoch (``at_end``), or after ``timeout`` seconds.
 
         Raises DataError if a stream cannot be delivered; the next call raises it again. Raises RuntimeError if all
         buffers are kept, and DeviceError if the device fails.
@@ -278,8 +274,7 @@ class Dataset(DatasetProperties):
         loader = self._opened_loader()
         if not self._compared:
             self.compare_ranks()
-        if self._next_began is None:
-            self._next_began = time.monotonic()
+        self._time.note_call()
         core = loader.next(timeout)
         if core is None:
             return None
@@ -287,28 +282,35 @@ class Dataset(DatasetProperties):
         return Batch(core)
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        """Yields the batches up to the end of the epoch. Raises the errors of ``next``. If the loop is left early, the
-        threads end."""
+        """Yields the batches up to the end of the epoch; if the last step was already taken, those of the next epoch.
+        Raises the errors of ``next``. If the loop is left early, the threads end."""
         loader = self._opened_loader()
         if not self._compared:
             self.compare_ranks()
-        self._loop_began = time.monotonic()
+        self._time.begin()
         take, taken, made = loader.next, self._taken, Batch
         ended = False
         try:
-            while (core := take(None)) is not None:
+            step = loader.position[1]
+            core = take(None)
+            if core is None and step > self._first_step:  # the iteration before took the last step, and did not ask for the end
+                core = take(None)
+            while core is not None:
                 taken(core)
                 yield made(core)
+                if loader.left_behind:
+                    loader = self._opened_loader()
+                    take = loader.next
+                core = take(None)
             ended = True
         finally:
-            if self._loop_began is not None:
-                self._looped += time.monotonic() - self._loop_began
-                self._loop_began = None
+            self._time.end()
             if not ended:
                 loader.stop()
 
     def close(self) -> None:
-        """Ends the threads. The next batch starts them again. Kept batches stay valid."""
+        """Ends the threads. The next batch starts them again. Kept batches stay valid. Does not wait for a call of
+        ``augment`` or of a reader that takes longer than 0.1 s: the thread ends after it."""
         if self._loader is not None:
             self._loader.stop()
 
@@ -328,13 +330,14 @@ class Dataset(DatasetProperties):
         warning = self._open().padding_warning() if self.slots else None
         if warning is not None:
             _log.warning(warning)
-        compare_ranks(self._keys["rank"], self._keys["world"], self._open().origin)
+        compare_ranks(self._rank, self._world, self._open().origin)
         self._compared = True
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_looped", "_loop_began", "_next_began",
-                                "_failed")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_failed")}
+        if self._feed is not None:
+            state.update(_origin=self._feed.origin, _maker=self._maker.within(self._feed.extents))
         return {**state, "_position": self._at()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 """Counts of a Dataset."""
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,3 +38,29 @@ def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float, faile
         kept=counts["kept"],
         failed=failed,
     )
+
+
+class LoopTime:
+    """The time in loops. Without a loop, the time since the first single call."""
+
+    def __init__(self) -> None:
+        self._looped = 0.0  # seconds
+        self._began: float | None = None
+        self._called: float | None = None
+
+    def begin(self) -> None:
+        self._began = time.monotonic()
+
+    def end(self) -> None:
+        if self._began is not None:
+            self._looped += time.monotonic() - self._began
+            self._began = None
+
+    def note_call(self) -> None:
+        if self._called is None:
+            self._called = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        began = self._called if not self._looped and self._began is None else self._began
+        return self._looped + (0.0 if began is None else time.monotonic() - began)

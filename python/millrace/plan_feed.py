@@ -5,6 +5,7 @@ import dataclasses
 import json
 import logging
 import multiprocessing
+import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -15,14 +16,18 @@ from millrace import _core
 from millrace.augmentation import Augment, SourceOfChanges
 from millrace.catalogs.arrays import Arrays
 from millrace.companion_sources import entries_of, is_file
+from millrace.dataset_keys import plain
 from millrace.stream_sources import SourceOfStreams
 
 _log = logging.getLogger("millrace")
 
 Progress = Callable[[int, int], object]
+#: The streams of a LocalFeed, and the extents of their catalogs.
+Opened = tuple[_core.Catalog, list[str]]
 #: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (0 if not given), element.
 File = tuple[str, str, int, int, str | None]
 
+_log = logging.getLogger("millrace")
 _RATES = (16000.0, 100.0)  # default rates of audio and of features, as in a pipeline
 
 
@@ -35,13 +40,21 @@ class Loader(Protocol):
     @property
     def stats(self) -> dict[str, Any]: ...
 
+    @property
+    def at_end(self) -> bool: ...
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether a call was under way when it was stopped: it gives no further batch."""
+        ...
+
     def next(self, seconds: float | None) -> _core.Batch | None: ...
 
     def seek(self, epoch: int, step: int, resets: bool) -> None: ...
 
     def stop(self) -> None: ...
 
-    def steps(self) -> int: ...
+    def steps(self, epoch: int) -> int: ...
 
 
 class Feed(Protocol):
@@ -113,9 +126,9 @@ def parts_of(streams: Any) -> list[Part]:
 
 def _part(entry: Any) -> Part:
     if isinstance(entry, tuple):
-        if len(entry) != 2 or not isinstance(entry[1], (int, float)):
+        if len(entry) != 2 or not isinstance(entry[1], numbers.Real):
             raise TypeError(f"streams: must be pairs of a source and its frequency, not {entry!r}")
-        return Part(_part(entry[0]).source, entry[1])
+        return Part(_part(entry[0]).source, plain(entry[1]))
     if isinstance(entry, (str, os.PathLike)):
         return Part(os.fspath(entry))
     if isinstance(entry, list) and entry and all(_is_array(array) for array in entry):
@@ -131,7 +144,7 @@ def _is_array(given: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """The arguments of a LocalFeed."""
+    """The arguments of a Dataset, checked as far as that needs no file."""
 
     keys: Mapping[str, Any]  # with the names and types of a pipeline's configuration
     parts: Sequence[Part]
@@ -144,17 +157,17 @@ class Request:
 
 
 class LocalFeed:
-    """A plan of catalogs that this process opens, filled by threads of this process."""
+    """A plan of a catalog, filled by threads of this process."""
 
-    def __init__(self, request: Request, keys: _core.DatasetKeys, progress: Progress) -> None:
+    def __init__(self, request: Request, keys: _core.DatasetKeys, opened: Opened) -> None:
         self._request = request
         self._keys = keys
-        self._catalog, self.extents = _open(request, keys, progress)
+        self.catalog, self.extents = opened
         function = None
         if request.augment is not None:
-            function = SourceOfChanges(request.augment, request.keys.get("seed") or 0, self._catalog)
+            function = SourceOfChanges(request.augment, request.keys.get("seed") or 0, self.catalog)
         changes_lengths = function is not None and function.changes_lengths
-        self._plan = _core.Plan(keys, self._catalog, function, changes_lengths)
+        self._plan = _core.Plan(keys, self.catalog, function, changes_lengths)
         self._loader: _core.Loader | None = None
         self._process = 0
         self.slots = self._plan.slots
@@ -162,13 +175,11 @@ class LocalFeed:
         self.width = self._plan.width
         self.width_buckets = self._plan.width_buckets
         self.chunk: dict[str, Any] | None = None if self._plan.chunk is None else json.loads(self._plan.chunk)
-        element, values, rate, features = self._catalog.frame_type
+        element, values, rate, features = self.catalog.frame_type
         self.frame_type = (self._plan.element, values, rate, features)
         self.device: str = request.keys.get("device") or "host"
-        self.streams = self._catalog.size
-        self.companions = self._catalog.companions
-        if multiprocessing.parent_process() is None:  # not again in the processes of a DataLoader
-            self._report()
+        self.streams = self.catalog.size
+        self.companions = self.catalog.companions
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -177,40 +188,31 @@ class LocalFeed:
 
     def loader(self) -> _core.Loader:
         process = os.getpid()
-        if self._loader is None or self._process != process:
+        if self._loader is None or self._process != process or self._loader.left_behind:
             self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step)
             self._process = process
         return self._loader
 
-    def within(self, extents: Sequence[str]) -> "LocalFeed":
-        return LocalFeed(dataclasses.replace(self._request, extents=extents), self._keys, lambda done, all: None)
+    @property
+    def opened(self) -> Opened:
+        return self.catalog, self.extents
 
-    def _report(self) -> None:
-        """Logs what the streams have that the program may not expect."""
-        empty = self._catalog.empty_streams
-        if empty is not None:
-            _log.warning(empty)
-        for name, _, _, *ratio in self.companions:
-            if not _has_ratio(self._request.companions.get(name)):
-                _log.info("companion %r: frames_per_entry=%d, entries_per_frame=%d, from the lengths of the streams",
-                          name, *ratio)
+    def within(self, extents: Sequence[str]) -> "LocalFeed":
+        request = dataclasses.replace(self._request, extents=extents)
+        return LocalFeed(request, self._keys, opened_catalog(request, self._keys, lambda done, all: None))
 
     def name(self, i: int) -> str:
-        return self._catalog.name(i)
+        return self.catalog.name(i)
 
     def meta(self, i: int) -> str:
-        return self._catalog.meta(i)
+        return self.catalog.meta(i)
 
     def padding_warning(self) -> str | None:
         return self._plan.padding_warning(*self.loader().totals())
 
 
-def _has_ratio(source: Any) -> bool:
-    given = source if isinstance(source, Mapping) else dir(source)
-    return "frames_per_entry" in given or "entries_per_frame" in given
-
-
-def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> tuple[_core.Catalog, list[str]]:
+def opened_catalog(request: Request, keys: _core.DatasetKeys, progress: Progress) -> Opened:
+    """Opens the streams, with their companions. Logs what they have that the program may not expect."""
     files = [entry for entry in keys.companions if is_file(request.companions[entry[0]])]
     extents = request.extents or [""] * len(request.parts)
     catalogs = [_open_part(part, request, files, progress, extent)
@@ -218,7 +220,35 @@ def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> tupl
     extents = [catalog.extent for catalog in catalogs]
     catalog = catalogs[0] if len(catalogs) == 1 else _core.join(catalogs)
     objects = {name: source for name, source in request.companions.items() if not is_file(source)}
-    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog, extents
+    if objects:
+        catalog = catalog.with_objects(entries_of(objects, catalog))
+    if _is_first():
+        _report(catalog, request.companions)
+    return catalog, extents
+
+
+def _is_first() -> bool:
+    """Whether the streams were not opened before by the process that has started this one, as that of a DataLoader."""
+    return multiprocessing.parent_process() is None
+
+
+def _warn(sentence: str) -> None:
+    if _is_first():
+        _log.warning(sentence)
+
+
+def _report(catalog: _core.Catalog, companions: Mapping[str, Any]) -> None:
+    empty = catalog.empty_streams
+    if empty is not None:
+        _log.warning(empty)
+    for name, _, _, *ratio in catalog.companions:
+        if not _has_ratio(companions.get(name)):
+            _log.info("companion %r: frames_per_entry=%d, entries_per_frame=%d, from the lengths of the streams", name, *ratio)
+
+
+def _has_ratio(source: Any) -> bool:
+    given = source if isinstance(source, Mapping) else dir(source)
+    return "frames_per_entry" in given or "entries_per_frame" in given
 
 
 def _open_part(part: Part, request: Request, files: list[File], progress: Progress, extent: str) -> _core.Catalog:
@@ -226,7 +256,7 @@ def _open_part(part: Part, request: Request, files: list[File], progress: Progre
     element = keys.get("frames")
     if part.path:
         return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
-                                request.pipeline, files, progress, extent)
+                                request.pipeline, files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)
     dim, channels = keys.get("dim"), keys.get("channels")
     features = dim is not None or (channels is None and streams.values > 1)

@@ -21,8 +21,8 @@ def progress(data: "Dataset") -> Generator["Batch", None, None]:
     It shows the epoch, the step, hours of the streams per second, the fraction of the time waited for data, and the
     padding. It uses tqdm, if that is installed.
     """
-    steps, epoch = len(data), data.epoch
-    bar = _bar(steps, data.step, f"epoch {epoch}")
+    epoch, step, _ = data._next_iteration()
+    bar = _bar(len(data), step, f"epoch {epoch}")
     shown = time.monotonic()
     try:
         for batch in data:

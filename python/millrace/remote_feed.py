@@ -35,6 +35,7 @@ class RemoteLoader:
         self.position = (0, place.first_step)
         self._resets = False  # the next step has to begin with fresh states
         self.at_end = False
+        self.left_behind = False
         self.opened: dict[int, tuple[str, str]] = {}  # name and meta of the streams so far
         self._steps = {plan["epoch"]: plan["steps"] for plan in (server.plan for server in servers)}
         self._ahead: dict[int, _core.Batch] = {}  # by server: a batch of a later epoch
@@ -67,15 +68,15 @@ class RemoteLoader:
         for server in self._servers:
             server.leave()
 
-    def steps(self) -> int:
-        """Steps of the current epoch. Attaches to a server for a moment, if it is not known yet."""
-        epoch, step = self.position
+    def steps(self, epoch: int) -> int:
+        """Steps of the epoch, which is the current or the next one. Attaches to a server for a moment, if it is not known."""
         if epoch not in self._steps and not self._servers[0].has_ended(epoch):
-            owner = self._owner(step)
-            server = self._servers[owner]
-            if server.is_attached:
+            step = self.position[1] if epoch == self.position[0] else self._place.first_step
+            owner = self._owner(self.position[1])
+            if self._servers[owner].is_attached:
                 self._receive(owner, None)
             else:
+                server = self._servers[self._owner(step)]
                 server.look((epoch, step), self._place.stride * len(self._servers))
                 self._steps[server.plan["epoch"]] = server.plan["steps"]
         return int(self._steps.get(epoch, 0))
@@ -90,6 +91,8 @@ class RemoteLoader:
         epoch, step = self.position
         steps = self._steps.get(epoch)
         if (steps is not None and step >= steps) or self._servers[0].has_ended(epoch):
+            if steps is not None and step >= steps + self._place.stride:
+                raise ValueError(f"step {step}: epoch {epoch} has {steps} steps")
             self._end_epoch()
             return None
         owner = self._owner(step)
@@ -195,7 +198,11 @@ class RemoteFeed:
         process = os.getpid()
         if self._loader is None or self._process != process:
             if self._process not in (0, process):
+                origin = self.origin
                 self._servers = self._attach()
+                difference = difference_of(origin, self.origin)
+                if difference:
+                    raise PlanDiffers(f"the server at {self._urls[0]} has another plan now: {difference}")
             self._loader = RemoteLoader(self._servers, self._place)
             self._process = process
         return self._loader

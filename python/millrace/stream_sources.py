@@ -169,7 +169,10 @@ def converted(array: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[A
     """The array, contiguous and of this type. Raises ValueError if values would be lost."""
     if array.dtype != dtype and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(f"{name} returned {array.dtype} instead of {dtype}")
-    contiguous: NDArray[Any] = np.ascontiguousarray(array, dtype)
-    if dtype.kind in "iu" and not np.can_cast(array.dtype, dtype) and not np.array_equal(contiguous, array):
-        raise ValueError(f"{name} returned {array.dtype} with values that {dtype} cannot represent")
+    with np.errstate(over="ignore", invalid="ignore"):
+        contiguous: NDArray[Any] = np.ascontiguousarray(array, dtype)
+    if not np.can_cast(array.dtype, dtype):
+        lost = np.isfinite(array) & ~np.isfinite(contiguous) if dtype.kind == "f" else array != contiguous
+        if lost.any():
+            raise ValueError(f"{name} returned {array[lost].flat[0]}, which {dtype} cannot hold")
     return contiguous

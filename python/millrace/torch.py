@@ -21,10 +21,10 @@ import torch.utils.data
 from millrace.batch import Batch
 from millrace.dataset import Dataset
 from millrace.rows import Flag
+from millrace.torch_passes import Passes
 
 __all__ = ["IterableDataset", "tensors"]
 
-_MOST_WORKERS = 1024
 _ARRAYS = ("data", "slot", "flags", "left", "size", "right")
 
 
@@ -64,8 +64,8 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
     With ``num_workers`` = k, process j gives the steps j, j + k, j + 2k, … A DataLoader therefore gives the same
     batches in the same order as with k = 0.
 
-    The first pass is that of the current epoch, each further pass that of the next epoch. A pass that is left early
-    continues with k = 0. With processes, which are ahead of the loop, it begins again.
+    The first pass is that of the current epoch, each further pass that of the next epoch. If a pass is left early, the
+    next one continues there with k = 0. With processes, which are ahead of the loop, it is that of the next epoch.
 
     ``state_dict`` and ``load_state_dict`` are the protocol of torchdata's ``StatefulDataLoader``. Without it, and with
     k > 0, the position is ``seek(batch["epoch"], batch["step"] + 1)``.
@@ -79,11 +79,9 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         else:
             self._data = Dataset(streams, **{**_rank_and_world(), **options})
         self._data.compare_ranks()
-        # Epoch and first step of the next pass, by number of the process. In shared memory, because a DataLoader makes
-        # new processes from this object for each pass.
-        self._begins = torch.empty(_MOST_WORKERS, 2, dtype=torch.int64).share_memory_()
-        self._begin_at(self._data.epoch, self._data.step)
+        self._passes = Passes(self._data.epoch, self._data.step)
         self._position: tuple[int, int] | None = None  # next epoch and step of this process, if it is one of several
+        self._resumes = False  # the next pass of this process begins there
         self._share: tuple[int, Dataset] | None = None  # its number of processes, and the steps of this one
 
     @property
@@ -92,21 +90,31 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         return self._data
 
     def __len__(self) -> int:
-        return len(self._data)
+        """Number of batches of the epoch of the next pass; of the current pass, while its processes have further steps."""
+        running, epoch = self._passes.running, self._passes.next
+        if running is not None:
+            return running[1] if running[1] > 0 else self._data._steps_of(running[0])
+        return len(self._data) if epoch is None else self._data._steps_of(epoch)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         worker = torch.utils.data.get_worker_info()
         if worker is None:
-            return map(tensors, self._data)
-        epoch, step = self._begins[worker.id].tolist()
-        self._position = epoch, step
-        self._share_of(worker.num_workers, step)
-        return self._pass(worker.id, worker.num_workers, epoch, step)
+            return self._loop()
+        resets = False
+        if self._resumes and self._position is not None:
+            self._resumes = False
+            self._passes.resume(worker, self._position[0])
+        else:
+            epoch, step = self._passes.begin(worker, self._data._steps_of)
+            self._position = epoch, step + worker.id
+            resets = step > 0 and worker.id == 0 and self._data._resets  # the process of the step that a seek() went to
+        self._share_of(worker.num_workers, self._position[1])  # state_dict() may be called before the first batch
+        return self._pass(worker, *self._position, resets)
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """Sets the position of the next pass."""
         self._data.seek(epoch, step)
-        self._begin_at(epoch, step)
+        self._passes.begin_at(epoch, step)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the position after the last batch, and the origin of the plan."""
@@ -120,14 +128,14 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         worker = torch.utils.data.get_worker_info()
         if worker is None:
             self._data.load_state_dict(state)
-            self._begin_at(self._data.epoch, self._data.step)
+            self._passes.begin_at(self._data.epoch, self._data.step)
         else:  # the state of this process, which may be behind the last step
             share = self._share_of(worker.num_workers, state["step"])
             if share.slots == 0 and state["world"] != share.state_dict()["world"]:
                 raise ValueError("processes of a DataLoader continue a plan without slots only with the same world")
             share.load_state_dict({**state, "step": 0})
             self._position = state["epoch"], state["step"]
-            self._begins[worker.id] = torch.tensor(self._position)
+            self._resumes = True
 
     def _share_of(self, count: int, step: int) -> Dataset:
         """The data of this process, one of ``count``, which has this step. Only this one attaches to a server: its steps are
@@ -136,20 +144,31 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             self._share = count, self._data.copy(stride=count, first_step=step % count)
         return self._share[1]
 
-    def _begin_at(self, epoch: int, step: int) -> None:
-        self._begins[:, 0] = epoch
-        self._begins[:, 1] = torch.arange(step, step + _MOST_WORKERS)
+    def _loop(self) -> Iterator[dict[str, Any]]:
+        """A pass without processes."""
+        epoch = self._passes.next
+        if epoch is not None:  # there were passes with processes
+            self._data._move(epoch, 0)
+        try:
+            yield from map(tensors, self._data)
+        finally:
+            self._passes.begin_at(self._data.epoch, self._data.step)
 
-    def _pass(self, number: int, count: int, epoch: int, step: int) -> Iterator[dict[str, Any]]:
-        """Gives every ``count``-th step from ``step`` on."""
+    def _pass(self, worker: Any, epoch: int, step: int, resets: bool) -> Iterator[dict[str, Any]]:
+        """Gives every k-th step from ``step`` on, in a process of k."""
+        count = worker.num_workers
         data = self._share_of(count, step)
-        # The process with the first step has what a seek() asks for.
-        data._move(epoch, step, resets=number == 0 and self._data._resets)
+        data._move(epoch, step, resets=resets)
+        steps = data._steps_of(epoch)
+        self._passes.runs(worker, steps if step < steps else 0)
+        if step >= steps:
+            return
         for batch in data:
             self._position = epoch, batch.step + count
+            if self._position[1] >= steps:
+                self._passes.runs(worker, 0)
             yield tensors(batch)
             del batch
-        self._begins[number] = torch.tensor((epoch + 1, number))
 
 
 def _rank_and_world() -> dict[str, int]:

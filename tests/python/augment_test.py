@@ -103,6 +103,13 @@ class Augment(DatasetTest):
                 np.testing.assert_array_equal(batch.companions["copy"][number, :row.size, 0],
                                               batch.data[number, 2:2 + row.size, 0])
 
+    def test_an_exit_in_the_function_is_an_error_that_begins_with_its_name(self):
+        def leaves(stream, generator):
+            raise SystemExit("no licence")
+
+        with self.assertRaisesRegex(millrace.DataError, "augment: SystemExit: no licence"):
+            list(self.data(augment=leaves, threads=1))
+
     def test_an_exception_comes_with_stream_and_traceback_at_its_step(self):
         def fail(stream, generator):
             if stream.name == "2":

@@ -10,6 +10,7 @@ import h5py
 import kaldiio
 import lhotse
 import numpy as np
+import soundfile
 from datasets import DatasetTest, arrays, frames_of, write_wav
 from returnn.datasets.hdf import SimpleHDFWriter
 
@@ -24,6 +25,23 @@ def features(dim=3, lengths=LENGTHS, dtype=np.float32):
 
 
 class Catalogs(DatasetTest):
+    def test_files_of_more_than_16_bits_are_reported_when_they_are_read_as_16_bits(self):
+        folder = self.folder / "deep"
+        write_wav(folder / "0.wav", frames_of(0, 8))
+        with self.assertNoLogs("millrace", "WARNING"):
+            self.data(folder, slots=1)
+        for number, subtype, form in (1, "PCM_24", "WAV"), (2, "PCM_24", "FLAC"), (3, "FLOAT", "WAV"), (4, "DOUBLE", "WAV"):
+            path = folder / f"{number}.{form.lower()}"
+            soundfile.write(path, np.full(8, 1e-6), 16000, subtype, format=form)
+            for keys in {}, {"dtype": "f32"}:
+                with self.assertLogs("millrace", "WARNING") as logged:
+                    self.data(folder, slots=1, **keys)
+                self.assertRegex(logged.output[0], rf'{path}: has values of more than 16 bits.* frames = "f32"')
+            with self.assertNoLogs("millrace", "WARNING"):
+                self.data(folder, slots=1, frames="f32")
+                self.data(folder, slots=1, frames="s16")
+            path.unlink()
+
     def check(self, streams, expected, names, **keys):
         """Checks that the bodies of each stream, put together, are the array; and the names."""
         data = self.data(streams, **keys)

@@ -27,6 +27,11 @@ class Arguments(DatasetTest):
         self.refused("prefetch|threads", threads=-1)
         self.refused("seed", TypeError, seed=object())
         self.refused("companions must be a dict", TypeError, companions=["a"])
+        for chunk in "100ms", 1600, ["size", 4]:
+            self.refused('chunk must be a dict, such as {"size": "100ms"}, not', TypeError, chunk=chunk)
+        for seed in 2**64, -2**63 - 1, 10**30:
+            self.refused(f"seed = {seed}: a whole number must be from", seed=seed)
+        self.assertEqual(self.data(seed=2**64 - 1).state_dict()["origin"]["seed"], str(2**64 - 1))
 
     def test_no_streams(self):
         self.refused("no streams|streams", streams=[])
@@ -84,6 +89,34 @@ class Arguments(DatasetTest):
 
         with self.assertRaisesRegex(millrace.DataError, r"stream '1': read\(1, 0, 4\) returned .*\[4, 3\] instead of \[4, 2\]"):
             list(self.data(Objects()))
+
+
+    def test_values_that_the_type_of_the_frames_cannot_hold(self):
+        class Streams(millrace.catalogs.Arrays):
+            _place = None
+            last = None
+
+            def read(self, i, begin, n):
+                frames = super().read(i, begin, n)
+                return self.last if n > 1 and i == 1 else frames
+
+        for first, last, text in ((np.float64, [0, 1e39, 0, 0], "returned 1e.39, which float32 cannot hold"),
+                                  (np.float16, [0, 0, np.float32(1e6), 0], "1000000.0, which float16"),
+                                  (np.int16, [0, 0, 0, 40000], "40000, which int16")):
+            streams = Streams([np.ones(4, first), np.ones(4, first)])
+            streams.last = np.array(last)
+            with self.assertRaisesRegex(millrace.DataError, text):
+                list(self.data(streams))
+
+    def test_labels_that_their_type_cannot_hold(self):
+        labels = [np.full(4, 7, np.int32), np.array([7, 2**40, 7, 7])]
+        with self.assertRaisesRegex(millrace.DataError, "1099511627776, which int32 cannot hold"):
+            list(self.data(arrays(4, 4), companions={"label": labels}))
+
+    def test_a_frequency_may_be_a_number_of_numpy(self):
+        for frequency in np.int64(2), np.float32(2), np.uint8(2):
+            data = self.data([(arrays(8, 8), frequency)], slots=1)
+            self.assertEqual(sum(row.begin == 0 for batch in data for row in batch.framed), 4)
 
 
 class Data(DatasetTest):

@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import unittest.mock
@@ -183,6 +184,85 @@ for batch in data:
     pass
 """)
 
+    def test_ctrl_c_does_not_wait_for_augment(self):
+        self.run_until_interrupted("""
+def augment(stream, generator):
+    print("reads", flush=True)
+    time.sleep(600)
+data = millrace.Dataset(ARRAYS, chunk={"size": 4}, slots=2, threads=1, augment=augment)
+for batch in data:
+    pass
+""")
+
+    def test_ctrl_c_does_not_wait_for_a_reader(self):
+        self.run_until_interrupted("""
+streams = Slow(ARRAYS)
+data = millrace.Dataset(streams, chunk={"size": 4}, slots=2, threads=2)
+streams.slow = True
+with data:
+    data.next()
+""")
+
+    def test_a_loop_that_is_left_does_not_wait_for_augment(self):
+        entered, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        def augment(stream, generator):
+            if stream.stream == 3 and not go_on.is_set():
+                entered.set()
+                go_on.wait()
+            return stream
+
+        expected = contents(self.data(arrays(40, 40, 40, 40), shuffle=False))
+        data = self.data(arrays(40, 40, 40, 40), shuffle=False, threads=1, prefetch=1, augment=augment)
+        given = []
+        for batch in data:
+            given.append(content(batch))
+            if data.step == 10:  # the next batch needs stream 3
+                entered.wait()
+                break
+        kept = batch
+        data.close()
+        self.assertEqual((data.epoch, data.step), (0, 10))
+        go_on.set()
+        self.assertEqual(given + contents(data), expected)
+        self.assertEqual(content(kept), expected[9])
+        self.assertEqual(len(data), len(expected))
+
+    def test_a_close_within_a_loop_does_not_wait_and_the_loop_goes_on(self):
+        entered, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        def augment(stream, generator):
+            if stream.stream == 3 and not go_on.is_set():
+                entered.set()
+                go_on.wait()
+            return stream
+
+        expected = contents(self.data(arrays(40, 40, 40, 40), shuffle=False))
+        data = self.data(arrays(40, 40, 40, 40), shuffle=False, threads=1, prefetch=1, augment=augment)
+        given = []
+        for batch in data:
+            given.append(content(batch))
+            if data.step == 10:
+                entered.wait()
+                data.close()
+                go_on.set()
+        self.assertEqual(given, expected)
+
+    def test_a_program_ends_while_augment_runs(self):
+        done = subprocess.run([sys.executable, "-c", SLOW + """
+entered = threading.Event()
+def augment(stream, generator):
+    entered.set()
+    time.sleep(600)
+data = millrace.Dataset(ARRAYS, chunk={"size": 4}, slots=2, threads=1, augment=augment)
+data.next(timeout=0)
+entered.wait()
+print("ends")
+"""], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ends\n", ""))
+
     def test_ctrl_c_ends_a_loop_without_threads(self):
         self.run_until_interrupted("""
 streams = Slow(ARRAYS)
@@ -205,7 +285,7 @@ millrace.Dataset(SlowIndex(ARRAYS * 100_000), chunk={"size": 4}, slots=2)
         def interrupted(wanted):
             yield lambda done, total: signal.raise_signal(signal.SIGINT)
 
-        with unittest.mock.patch("millrace.dataset.index_progress", interrupted), self.assertRaises(KeyboardInterrupt):
+        with unittest.mock.patch("millrace.dataset_feed.index_progress", interrupted), self.assertRaises(KeyboardInterrupt):
             self.data(self.folder)
         self.assertEqual(sorted(path.name for path in self.folder.rglob("*") if path.is_file()),
                          ["0.wav", "1.wav", "2.wav"])

@@ -118,6 +118,18 @@ class Batches(ServedTest):
         self.assertEqual([data.name(i) for i in range(data.streams)], [path.stem for path in self.paths])
         self.assertEqual(data.meta(0), {})
 
+    def test_a_copy_of_a_dataset_whose_server_has_another_plan_is_refused(self):
+        server = self.start("moved")
+        data = self.dataset(server.unix)
+        pickled = pickle.dumps(data)
+        self.assertEqual(contents(data.copy()), self.local)
+        server.kill()
+        server.more = "shuffle = false"
+        server.again()
+        for use in data.copy, lambda: len(pickle.loads(pickled)):
+            with self.assertRaisesRegex(millrace.PlanDiffers, "shuffle"):
+                use()
+
     def test_a_dataset_is_pickled(self):
         data = self.dataset()
         go(data, 0, 5)
@@ -203,27 +215,6 @@ class End(ServedTest):
 
 
 class Refusals(ServedTest):
-    def test_two_trainers_of_one_rank_are_refused(self):
-        data = self.dataset()
-        data.next()
-        with unittest.mock.patch("millrace.batch_server._CONFLICT", 0.2):
-            with self.assertRaises(millrace.Refused) as refused:
-                self.dataset()
-            self.assertEqual(refused.exception.code, "conflict")
-            with self.assertRaisesRegex(millrace.Refused, "world = 1 are attached"):
-                self.dataset(rank=1, world=2)
-        data.close()
-        self.assertIsNotNone(self.dataset().next())
-
-    def test_a_rank_that_becomes_free_soon_is_waited_for(self):
-        first, second = self.dataset(), self.dataset()
-        self.assertIsNotNone(first.next())
-        timer = threading.Timer(0.5, first.close)
-        timer.start()
-        with self.assertLogs("millrace", "WARNING"):
-            self.assertIsNotNone(second.next())
-        timer.join()
-
     def test_a_world_that_does_not_divide_the_slots_is_refused(self):
         with self.assertRaisesRegex(millrace.Refused, "world") as refused:
             self.dataset(rank=0, world=3)

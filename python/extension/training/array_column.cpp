@@ -118,7 +118,8 @@ Result<void, ReadError> ArrayReader::fetch(std::uint64_t begin, std::uint64_t co
   {
     const EnsuredGil held;
     try {
-      const nb::object array = column_->source_.get().attr("read")(stream_, begin, wanted);
+      const nb::object array =
+          called([&] { return column_->source_.get().attr("read")(stream_, begin, wanted); });
       const ArrayBytes bytes(array);
       if (bytes.get().size() != wanted * size)
         return ReadError{DataFault::length, column_->type_.noun + ": read() returned " +

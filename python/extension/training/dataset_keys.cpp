@@ -36,6 +36,7 @@ json::value value_from(nb::handle value, const std::string& key) {
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::str>(value)) return json::value(bytes_of(value));
   if (std::int64_t number = 0; nb::try_cast(value, number, false)) return number;
+  if (std::uint64_t number = 0; nb::try_cast(value, number, false)) return number;
   if (double number = 0; nb::isinstance<nb::float_>(value) && nb::try_cast(value, number))
     return number;
   if (nb::isinstance<nb::dict>(value)) {
@@ -52,6 +53,9 @@ json::value value_from(nb::handle value, const std::string& key) {
       array.push_back(value_from(entry, key));
     return array;
   }
+  if (nb::isinstance<nb::int_>(value))
+    python::refuse(key + " = " + bytes_of(nb::str(value)) +
+                   ": a whole number must be from -2^63 to 2^64 - 1");
   const std::string sentence =
       key + ": must be a text, a number, a list or a dict, not " + bytes_of(nb::repr(value));
   throw nb::type_error(sentence.c_str());

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 namespace millrace::python {
@@ -30,5 +31,16 @@ class EnsuredGil {
 
   const PyGILState_STATE state_;
 };
+
+// Returns what a call of Python returns. If the interpreter ends meanwhile, the thread stops here,
+// too: the frames above must not be unwound. Requires: the GIL.
+template <class Call>
+nanobind::object called(const Call& call) {
+  try {
+    return call();
+  } catch (abi::__forced_unwind&) {
+    for (;;) ::pause();
+  }
+}
 
 }  // namespace millrace::python

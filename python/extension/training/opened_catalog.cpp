@@ -54,11 +54,12 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
   return sources;
 }
 
-// The files at `path`. `progress` is called while the index is made.
+// The files at `path`. `progress` is called while the index is made, `warn` as in CatalogSettings.
 OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element,
                          std::optional<double> rate, std::optional<std::uint32_t> channels,
                          const std::string& pipeline, nb::iterable companions,
-                         const nb::callable& progress, const std::string& extent) {
+                         const nb::callable& progress, const nb::callable& warn,
+                         const std::string& extent) {
   training::CatalogSettings settings;
   settings.path = bytes_of(path);
   if (element) settings.frames = named<Element>(*element);
@@ -71,6 +72,7 @@ OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     progress(done, total);
   };
+  settings.warn = [&](const std::string& sentence) { warn(sentence); };
   return checked(training::open_catalog(settings));
 }
 
@@ -168,7 +170,7 @@ void add_catalogs(nb::module_& module) {
       .def("with_objects", &with_objects);
   module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(),
              nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("pipeline"),
-             nb::arg("companions"), nb::arg("progress"), nb::arg("extent"));
+             nb::arg("companions"), nb::arg("progress"), nb::arg("warn"), nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
 }

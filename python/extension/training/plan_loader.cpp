@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "gpu/host/device_fault.h"
 #include "python/extension/held_batch.h"
 #include "python/extension/raise.h"
@@ -74,20 +75,25 @@ nb::tuple position(PlanLoader& loader) {
   return nb::make_tuple(at.epoch, at.step);
 }
 
+std::uint64_t steps(PlanLoader& python, std::uint64_t epoch) {
+  training::Loader& loader = python.loader();
+  const WithoutGil waits;
+  return loader.steps_of(epoch);
+}
+
+// A step after the last one is the end of the epoch. With a stride, there are several.
 void seek(PlanLoader& python, std::uint64_t epoch, std::uint64_t step, bool resets) {
+  const std::uint64_t count = step > 0 ? steps(python, epoch) : 0;
+  if (step > 0 && step >= count + python.stride())
+    refuse("step " + std::to_string(step) + ": epoch " + std::to_string(epoch) + " has " +
+           std::to_string(count) + " steps");
   training::Loader& loader = python.loader();
   const WithoutGil waits;
   loader.seek({epoch, step}, resets);
 }
 
-std::uint64_t steps(PlanLoader& python) {
-  training::Loader& loader = python.loader();
-  const WithoutGil waits;
-  return loader.steps();
-}
-
 nb::dict stats(PlanLoader& loader) {
-  const LoaderStats counts = loader.loader().stats();
+  const LoaderStats counts = loader.stats();
   nb::dict stats;
   stats["batches"] = counts.batches;
   stats["frames"] = counts.frames;
@@ -101,7 +107,7 @@ nb::dict stats(PlanLoader& loader) {
 }
 
 nb::tuple totals(PlanLoader& python) {
-  steps(python);  // distributes the epoch without the GIL
+  steps(python, python.position().epoch);  // distributes the epoch without the GIL
   const training::PlanTotals totals = python.loader().epoch_plan()->totals();
   return nb::make_tuple(totals.rows, totals.padding_rows, totals.frames);
 }
@@ -109,7 +115,10 @@ nb::tuple totals(PlanLoader& python) {
 }  // namespace
 
 PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step)
-    : catalog_(made.catalog), frames_(made.catalog->frame_type()), process_(::getpid()) {
+    : catalog_(made.catalog),
+      frames_(made.catalog->frame_type()),
+      stride_(stride),
+      process_(::getpid()) {
   LoaderSettings settings = settings_of(made);
   settings.stride = stride;
   settings.first_step = first_step;
@@ -124,7 +133,12 @@ PlanLoader::~PlanLoader() {
     return;
   }
   const WithoutGil waits;  // for threads that may need the GIL
-  loader_.reset();
+  if (stop_soon()) {
+    loader_.reset();
+    return;
+  }
+  // No thread waits for this one, which waits for the others.
+  quiet_thread("millrace-left", [left = std::move(loader_)]() mutable { left.reset(); }).detach();
 }
 
 std::optional<WorkerBatch> PlanLoader::next(std::optional<double> seconds) {
@@ -155,14 +169,17 @@ std::optional<StreamText> PlanLoader::text_of(std::uint64_t stream) const {
 training::Loader& PlanLoader::loader() {
   if (is_forked())
     throw std::runtime_error("the batches belong to the process that this one was forked from");
+  if (left_behind_) throw std::runtime_error("the threads of this loader were stopped");
   return *loader_;
 }
 
 void PlanLoader::stop() {
   if (is_forked()) return;
   const WithoutGil waits;  // for threads that may need the GIL
-  loader_->stop();
+  left_behind_ = !stop_soon();
 }
+
+bool PlanLoader::stop_soon() { return loader_->stop_until(Clock::now() + signal_interval); }
 
 bool PlanLoader::is_forked() const { return ::getpid() != process_; }
 
@@ -179,6 +196,7 @@ void add_plan_loader(nb::module_& module) {
       .def_prop_ro("position", &position)
       .def("seek", &seek)
       .def("stop", &PlanLoader::stop)
+      .def_prop_ro("left_behind", &PlanLoader::left_behind)
       .def("steps", &steps)
       .def("totals", &totals)
       .def_prop_ro("stats", &stats);

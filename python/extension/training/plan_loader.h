@@ -32,12 +32,17 @@ class PlanLoader final : public BatchSource {
   // nanobind::python_error with millrace.DataError, and the exceptions of Loader.
   std::optional<WorkerBatch> next(std::optional<double> seconds);
 
-  // Throws std::runtime_error in a forked process.
+  // Throws std::runtime_error in a forked process, and if threads were left behind.
   training::Loader& loader();
   // The position of the next batch, also in a forked process.
   training::PlanPosition position() const { return loader_->position(); }
-  // As Loader::stop(); does nothing in a forked process.
+  std::uint64_t stride() const { return stride_; }
+  // As Loader::stop(), but waits for at most 100 ms. If a call of Python, of a reader, or the
+  // distribution of an epoch takes longer, its thread is left behind: this loader gives no further
+  // batch, and what the call returns is dropped. Does nothing in a forked process.
   void stop();
+  bool left_behind() const { return left_behind_; }
+  training::LoaderStats stats() const { return loader_->stats(); }
 
   const training::Catalog& catalog() const { return *catalog_; }
 
@@ -57,11 +62,14 @@ class PlanLoader final : public BatchSource {
  private:
   std::optional<WorkerBatch> take(Time until);
   bool is_forked() const;
+  bool stop_soon();
 
   std::shared_ptr<const training::Catalog> catalog_;
   FrameType frames_;
+  const std::uint64_t stride_;
   bool fills_itself_;
   pid_t process_;
+  bool left_behind_ = false;
   std::unique_ptr<training::Loader> loader_;
 };
 

@@ -8,11 +8,16 @@ namespace {
 
 namespace nb = nanobind;
 
+bool is_main_thread() {
+  const nb::module_ threading = nb::module_::import_("threading");
+  return threading.attr("current_thread")().is(threading.attr("main_thread")());
+}
+
 }  // namespace
 
 training::ReadError failure_of(nb::python_error& error, training::DataFault fault,
                                const std::string& what) {
-  if (!error.matches(PyExc_Exception)) throw error;
+  if (!error.matches(PyExc_Exception) && is_main_thread()) throw error;
   try {
     const nb::object lines =
         nb::module_::import_("traceback")

@@ -55,8 +55,10 @@ Result<void, ReadError> PythonFunction::change(const StreamCopy& stream, Content
                                  dtype_of(formats[i].element)));
     const nb::object frames =
         array_of(std::move(content.frames), type.values, dtype_of(type.element));
-    const nb::object changed = function_.get().attr("change")(stream.epoch, stream.stream,
-                                                              stream.copy, frames, companions);
+    const nb::object changed = called([&] {
+      return function_.get().attr("change")(stream.epoch, stream.stream, stream.copy, frames,
+                                            companions);
+    });
     content.frames = bytes_of(changed[0]);
     for (std::size_t i = 0; i < formats.size(); ++i)
       content.companions[i] = bytes_of(changed[1][i]);
@@ -69,8 +71,9 @@ Result<void, ReadError> PythonFunction::change(const StreamCopy& stream, Content
 std::uint64_t PythonFunction::frames(const StreamCopy& stream, std::uint64_t frames) {
   const EnsuredGil held;
   try {
-    return nb::cast<std::uint64_t>(
-        function_.get().attr("frames")(stream.epoch, stream.stream, stream.copy, frames));
+    return nb::cast<std::uint64_t>(called([&] {
+      return function_.get().attr("frames")(stream.epoch, stream.stream, stream.copy, frames);
+    }));
   } catch (nb::python_error& error) {
     throw LengthFailure(failure_of(error, DataFault::function, "augment.frames").message,
                         stream.epoch, stream.stream, catalog_->name(stream.stream));
