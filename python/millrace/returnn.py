@@ -42,6 +42,8 @@ _OWN = ("name", "estimated_num_seqs", "random_seed_offset", "_num_shards", "_sha
 # RETURNN's options that the plan replaces, and the values that leave everything as it is.
 _REPLACED: dict[str, tuple[tuple[Any, ...], str]] = {
     "chunking": ((None, 0, "0"), "chunk"),
+    "chunking_variance": ((0,), "chunk"),
+    "min_chunk_size": ((0,), "chunk with min"),
     "seq_ordering": (("default", "sorted"), "shuffle"),
     "shuffle_frames_of_nseqs": ((0,), "shuffle"),
     "partition_epoch": ((None, 1), "streams with a frequency below 1"),
@@ -49,6 +51,9 @@ _REPLACED: dict[str, tuple[tuple[Any, ...], str]] = {
     "window": ((1,), "chunk with left and right"),
     "context_window": ((None,), "chunk with left and right"),
     "fixed_random_seed": ((None,), "seed"),
+    "seq_list_filter_file": ((None,), "a manifest of the streams"),
+    "seq_order_seq_lens_file": ((None,), "buckets"),
+    "unique_seq_tags": ((False,), "streams, whose names are unique"),
 }
 
 
@@ -133,7 +138,7 @@ class Dataset(CachedDataset2):
         if count > 1 and self._shared != (number, count):
             self._shared, self._data = (number, count), self._data.copy(stride=count, first_step=number)
         data = self._data
-        data.seek(epoch, number)
+        data._move(epoch, number)
         steps = len(data)
         for batch in data:
             yield from self._rows_in(batch, (batch.step // count + 1) / steps)

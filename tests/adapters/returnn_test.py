@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """millrace.returnn in RETURNN's engine for PyTorch: one step of the engine is one batch of the plan."""
 import os
+import pickle
+import shutil
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+import millrace
 import millrace.returnn
 import numpy as np
 import torch
-from folders import SLOTS, Folders, epochs_of
+from folders import SLOTS, Folders, epochs_of, write_speech
+from returnn.__main__ import load_data
 from returnn.config import Config, global_config_ctx
-from returnn.datasets.basic import init_dataset
+from returnn.datasets.basic import Dataset, init_dataset
 from returnn.torch.data import pipeline, returnn_dataset_wrapper
 from returnn.torch.engine import Engine
 
@@ -108,6 +112,40 @@ class Returnn(Folders):
         for behavior in (24, 37):
             two = self.trained(2, torch_dataloader_opts={"num_workers": 2}, behavior_version=behavior)
             self.assertEqual([(step["slot"], step["tags"]) for step in two], [(step["slot"], step["tags"]) for step in one])
+
+    def test_returnn_loads_its_data_from_its_own_configuration(self):
+        dev = {"class": millrace.returnn.Dataset, "streams": self.speech, **self.options, "shuffle": False}
+        config = self.configuration(1, dev=dev, chunking_variance=0.0, min_chunk_size=0)
+        STEPS.clear()
+        with global_config_ctx(config):
+            train, _ = load_data(config, 0, "train", **Dataset.get_default_kwargs_train(config=config))
+            evaluated, _ = load_data(config, 0, "dev", **Dataset.get_default_kwargs_eval(config=config))
+            engine = Engine(config)
+            engine.init_train_from_config(train_data=train, dev_data=evaluated)
+            engine.train()
+        expected = epochs_of(self.dataset(), 1) + epochs_of(self.dataset(shuffle=False), 1)
+        self.assertEqual([step["slot"] for step in STEPS], [batch["slot"] for batch in expected])
+
+    def test_an_option_of_the_configuration_that_the_plan_replaces_is_an_error(self):
+        for option in {"chunking_variance": 0.5}, {"min_chunk_size": 10}, {"chunking": "100:50"}, {"context_window": 3}:
+            (name,) = option
+            config = self.configuration(1, **option)
+            with global_config_ctx(config), self.assertRaisesRegex(ValueError, name):
+                load_data(config, 0, "train", **Dataset.get_default_kwargs_train(config=config))
+
+    def test_a_process_with_other_streams_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_speech(Path(folder), [400, 500, 600, 700])
+            data = init_dataset({"class": millrace.returnn.Dataset, "streams": folder + "/speech", "chunk": {"size": 160}, "slots": 2})
+            pickled = pickle.dumps(data)
+            self.assertEqual(pickle.loads(pickled).get_data_dim("data"), 1)
+            shutil.copy(folder + "/speech/00.wav", folder + "/speech/04.wav")
+            data.init_seq_order(epoch=1)  # the one that was opened goes on
+            data.load_seqs(0, 1)
+            again = pickle.loads(pickled)
+            again.init_seq_order(epoch=1)
+            with self.assertRaisesRegex(millrace.PlanDiffers, "catalog"):
+                again.load_seqs(0, 1)
 
     def test_ranks_of_returnn_are_ranks_of_the_plan(self):
         expected = epochs_of(self.dataset(rank=1, world=2), 1)
