@@ -65,7 +65,7 @@ def dataset(data: Dataset, input_context: Any = None) -> Any:
 
     ``input_context`` is a ``tf.distribute.InputContext``: with R replicas, each replica has 1 / R of the slots, and
     batch j of a step is that of replica j. ``data`` is then that of all replicas: an iteration begins at its position, and
-    its end moves it to the next epoch.
+    its end moves it to the next epoch. If an iteration is left early, the next one is that of the next epoch.
 
     Raises ValueError if the number of replicas does not divide the slots. An error of the data is raised by the
     iteration, as ``tf.errors.UnknownError`` with the text of ``DataError``.
@@ -77,14 +77,19 @@ def dataset(data: Dataset, input_context: Any = None) -> Any:
     flat = tf.nest.flatten(example)
     running: list[Iterator[Batch]] = []
     remaining = 0
+    begun: tuple[int, int] | None = None  # position of `data` with which the last iteration began
 
     def begin() -> Any:
-        nonlocal remaining
+        nonlocal remaining, begun
         if input_context is not None:
+            if begun == (data.epoch, data.step):
+                data._move(data.epoch + 1, 0)
+            begun = data.epoch, data.step
             for part in parts:
                 part.load_state_dict(data.state_dict())
+                part._move(part.epoch, part.step, resets=data._resets)
+        remaining = sum(map(_batches_of, parts))
         running[:] = map(iter, parts)
-        remaining = sum(len(part) - part.step for part in parts)
         return tf.constant(remaining, tf.int64)
 
     def take(number: Any) -> list[Any]:
@@ -93,7 +98,7 @@ def dataset(data: Dataset, input_context: Any = None) -> Any:
             for batches in running:  # to the end of the epoch
                 next(batches, None)
             if input_context is not None:
-                data.seek(parts[0].epoch)
+                data._move(parts[0].epoch, 0)
         return taken
 
     def shaped(number: Any) -> Any:
@@ -117,6 +122,12 @@ def _parts(data: Dataset, context: Any) -> list[Dataset]:
     here = world // context.num_input_pipelines
     first = context.input_pipeline_id * here
     return [data.copy(rank=rank, world=world) for rank in range(first, first + here)]
+
+
+def _batches_of(data: Dataset) -> int:
+    """Number of batches of the next iteration."""
+    _, step, steps = data._next_iteration()
+    return len(range(step, steps, data._stride))
 
 
 def _first(data: Dataset) -> Batch:

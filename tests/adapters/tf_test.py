@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """millrace.tf with TensorFlow: the batches are those of a plain loop, and those of a replica are its own."""
+import itertools
 import unittest
 
 import millrace.tf
@@ -23,6 +24,24 @@ class TensorFlow(Folders):
     def test_a_dataset_gives_the_batches_of_a_plain_loop_epoch_after_epoch(self):
         given = millrace.tf.dataset(self.dataset())
         self.assertEqual([listed(batch) for _ in range(2) for batch in given], epochs_of(self.dataset(), 2))
+
+    def test_a_pass_that_takes_all_batches_is_followed_by_the_next_epoch(self):
+        data = self.dataset()
+        given = millrace.tf.dataset(data)
+        steps = len(data)
+        passes = [[(int(batch["epoch"]), int(batch["step"])) for batch in itertools.islice(given, len(data))] for _ in range(2)]
+        self.assertEqual(passes, [[(epoch, step) for step in range(steps)] for epoch in range(2)])
+
+    def test_a_data_set_whose_last_batch_was_taken_continues_with_the_next_epoch(self):
+        data = self.dataset()
+        for _ in itertools.islice(data, len(data)):
+            pass
+        self.assertEqual([listed(batch) for batch in millrace.tf.dataset(data)], epochs_of(self.dataset(), 2)[len(data):])
+
+    def test_an_iteration_of_replicas_that_is_left_early_is_followed_by_the_next_epoch(self):
+        given = millrace.tf.dataset(self.dataset(), tf.distribute.InputContext(num_replicas_in_sync=2))
+        begun = [[int(batch["epoch"]) for batch in itertools.islice(given, 3)] for _ in range(3)]
+        self.assertEqual(begun, [[0] * 3, [1] * 3, [2] * 3])
 
     def test_eager_tensors_use_the_memory_of_the_batch(self):
         batch = next(iter(self.dataset()))

@@ -1,10 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""millrace.torch with torchdata's StatefulDataLoader. Needs PyTorch 2, so it is run by hand:
-
-  python3 -m venv venv && venv/bin/pip install torch==2.15.0 torchdata==0.11.0 ./python
-  cd tests/adapters && ../../venv/bin/python torchdata_by_hand.py
-"""
+"""millrace.torch with torchdata's StatefulDataLoader."""
 import unittest
 
 import millrace.torch
