@@ -4,7 +4,7 @@
 import os
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Kaldi:
         self,
         scp: str | os.PathLike[str],
         *,
-        segments: str | os.PathLike[str] | bool | None = None,
+        segments: str | os.PathLike[str] | Literal[False] | None = None,
         companions: Mapping[str, Any] | None = None,
         rate: float | None = None,
     ) -> None:
