@@ -170,7 +170,8 @@ class StreamCommand(SystemTest):
         self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i '{path}' audio.wav$")
         self.assertEqual(self.refused("/nowhere.wav"),
                          "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
-        for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw audio give --format"), (header()[:30], "ends within its WAV header"),
+        for given, words in ((b"", "is empty"), (b"no audio" * 9, "is not WAV; for raw audio give --format"),
+                             (b"ID3\3" * 9, "is MP3, and standard input must be WAV: give the name of the file; convert it: ffmpeg -i INPUT"), (header()[:30], "ends within its WAV header"),
                              (header(bits=8), "with 8 bits at 16000 Hz, 1 channels; supported: PCM of 16 or 24 bits, 32-bit float, G.711;"
                                               " convert it: ffmpeg -i INPUT -c:a pcm_s16le -f wav -")):
             with self.subTest(words):
