@@ -14,9 +14,9 @@ namespace millrace::training {
 // batch of its own. These are also RETURNN's rules. Confined to one thread.
 class BatchLimits {
  public:
-  // Both must outlive it.
-  BatchLimits(const PlanOptions& options, const RowWidths& widths)
-      : options_(options), widths_(widths) {}
+  // Both must outlive it. A batch has at least the width of `least` columns.
+  BatchLimits(const PlanOptions& options, const RowWidths& widths, std::uint32_t least)
+      : options_(options), widths_(widths), least_(least), widest_(least) {}
 
   // True if a row of this width fits into the batch beside the rows so far.
   bool fits(std::uint32_t columns) const {
@@ -35,7 +35,10 @@ class BatchLimits {
     frames_ += columns;
     widest_ = std::max(widest_, columns);
   }
-  void clear() { rows_ = frames_ = widest_ = 0; }
+  void clear() {
+    rows_ = frames_ = 0;
+    widest_ = least_;
+  }
 
   // The most rows of a batch whose rows all count as `width` columns. At least 1.
   static std::uint64_t most_rows(const PlanOptions& options, std::uint32_t width) {
@@ -58,7 +61,7 @@ class BatchLimits {
   const PlanOptions& options_;
   const RowWidths& widths_;
   std::uint64_t rows_ = 0, frames_ = 0;
-  std::uint32_t widest_ = 0;
+  std::uint32_t least_, widest_;
 };
 
 }  // namespace millrace::training

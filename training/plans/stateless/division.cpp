@@ -29,9 +29,9 @@ void GroupRows::read(std::uint64_t begin, std::uint64_t end, std::vector<Planned
 // The batches of a group so far.
 class Division::Filling {
  public:
-  // `each`: rows of a batch; 0: the limits decide.
-  Filling(const StatelessEpoch& epoch, std::uint64_t each)
-      : each_(each), limits_(epoch.options(), epoch.widths()) {}
+  Filling(const StatelessEpoch& epoch, const BatchGroup& group)
+      : each_(epoch.batch_rows(group.number)),
+        limits_(epoch.options(), epoch.widths(), group.least) {}
 
   // The next rows, of a group with equal batches.
   void skip(std::uint64_t rows) { rows_ += rows; }
@@ -62,7 +62,7 @@ class Division::Filling {
   }
 
  private:
-  std::uint64_t each_;
+  std::uint64_t each_;  // rows of a batch; 0: the limits decide
   BatchLimits limits_;
   std::uint64_t rows_ = 0;
   std::vector<std::uint64_t> begins_;
@@ -71,7 +71,7 @@ class Division::Filling {
 Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(world) {
   for (std::size_t i = 0; i < epoch.items().size(); ++i)
     if (const std::uint64_t rows = epoch.items()[i].size(); rows > 0)
-      groups_.push_back({.number = i, .own = rows});
+      groups_.push_back({.number = i, .least = epoch.above(i) + 1, .own = rows});
   if (groups_.empty()) return;
   const std::size_t target = drawn(epoch);
   // A wider group takes rows from narrower ones before these are divided.
@@ -99,7 +99,7 @@ std::size_t Division::drawn(const StatelessEpoch& epoch) const {
 }
 
 Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group) const {
-  Filling filling(epoch, epoch.batch_rows(group.number));
+  Filling filling(epoch, group);
   const std::uint64_t rows = group.own + group.moved.size();
   if (filling.has_equal_batches()) {
     filling.skip(rows);
@@ -145,9 +145,6 @@ void Division::move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling&
 }
 
 void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling) {
-  // Ranks have equal widths, where the width is that of the bucket.
-  if (!group.moved.empty() && filling.has_equal_batches())
-    group.least = epoch.above(group.number) + 1;
   group.batches = filling.ranges();
   const std::uint64_t batches = group.batches.size(), remainder = batches % world_;
   group.steps = batches / world_;

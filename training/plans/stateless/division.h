@@ -17,9 +17,10 @@ class StatelessEpoch;
 
 // The rows of one bucket in batches. At each step, all ranks have batches of one group.
 struct BatchGroup {
-  std::size_t number = 0;   // number of the bucket in StatelessEpoch::items()
-  std::uint32_t least = 0;  // fewest columns of its batches
-  std::uint64_t own = 0;    // items that stay in this group, from the first one on
+  std::size_t number = 0;  // number of the bucket in StatelessEpoch::items()
+  // Fewest columns of its batches. So ranks have equal widths, where the width is that of a bucket.
+  std::uint32_t least = 0;
+  std::uint64_t own = 0;  // items that stay in this group, from the first one on
   // Rows of narrower groups. In the batches they follow the own ones.
   std::vector<PlannedRow> moved{};
   BatchRanges batches{0, 1};
