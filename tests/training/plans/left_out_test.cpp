@@ -56,6 +56,43 @@ TEST_CASE("other batches are left out in each epoch, also without shuffling") {
   }
 }
 
+TEST_CASE("no row is left out in all epochs, also in small buckets that wide ones need") {
+  struct Case {
+    std::vector<std::uint64_t> lengths;
+    PlanOptions options;
+    std::uint32_t world;
+  };
+  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .seed = 94, .rows = 5};
+  options.buckets = {11, 37, 50, 53};
+  options.max_padded_frames = 148;
+  std::vector<Case> cases{{{4, 7, 8, 8, 14, 15, 28, 32, 32, 32, 36, 51, 55, 56}, options, 4}};
+  std::vector<std::uint64_t> lengths(36, 20);
+  for (const std::uint64_t more : {45u, 60u}) lengths.insert(lengths.end(), 8, more);
+  options = {.mode = PlanMode::stateless, .chunk = {}, .seed = 1, .rows = 4, .buckets = {28, 50}};
+  for (const bool shuffle : {true, false}) {
+    options.shuffle = shuffle;
+    cases.push_back({lengths, options, 8});
+  }
+  for (const Case& one : cases) {
+    const ListedCatalog catalog(one.lengths);
+    const auto plan = plan_of(catalog, one.options, {0, one.world});
+    std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+    for (std::uint64_t epoch = 0; epoch < 200; ++epoch)
+      given.merge(given_rows(*plan->epoch(epoch), one.world));
+    CHECK(given.size() == one.lengths.size());
+  }
+}
+
+TEST_CASE("an epoch has a step if another way to divide its batches gives one") {
+  const ListedCatalog catalog({51, 3, 51, 28});
+  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .seed = 1, .shuffle = false};
+  options.rows = 4;
+  options.max_waste = 0.3;
+  options.buckets = {32, 33, 37};
+  const auto plan = plan_of(catalog, options, {0, 3});
+  for (std::uint64_t number = 0; number < 25; ++number) CHECK(plan->epoch(number)->steps() == 1);
+}
+
 TEST_CASE("an epoch without a step is an error that names batches and ranks") {
   const ListedCatalog catalog(std::vector<std::uint64_t>(11, 10));
   PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 4};

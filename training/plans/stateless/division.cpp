@@ -17,13 +17,20 @@ GroupRows::GroupRows(const StatelessEpoch& epoch, const BatchGroup& group)
       maker_(epoch.row_maker()) {}
 
 void GroupRows::read(std::uint64_t begin, std::uint64_t end, std::vector<PlannedRow>& into) {
-  const std::uint64_t own = group_.own;
-  order_.read(std::min(begin, own), std::min(end, own), items_);
+  const std::uint64_t moved = group_.moved.size();
+  const std::uint64_t first = group_.moved_first ? moved : 0;  // own row in the group's order
+  const auto own = [&](std::uint64_t at) {
+    return std::clamp(at, first, first + group_.own) - first;
+  };
+  order_.read(own(begin), own(end), items_);
   maker_.make(items_, epoch_.items()[group_.number], into);
-  for (std::uint64_t i = std::max(begin, own); i < end; ++i) {
-    into.push_back(group_.moved[i - own]);
-    into.back().slot = static_cast<std::uint32_t>(into.size() - 1);
-  }
+  const std::uint64_t before = group_.moved_first ? 0 : group_.own;
+  const auto at = [&](std::uint64_t row) {
+    return group_.moved.begin() +
+           static_cast<std::ptrdiff_t>(std::clamp(row, before, before + moved) - before);
+  };
+  into.insert(group_.moved_first ? into.begin() : into.end(), at(begin), at(end));
+  for (std::size_t i = 0; i < into.size(); ++i) into[i].slot = static_cast<std::uint32_t>(i);
 }
 
 // The batches of a group so far.
@@ -69,11 +76,29 @@ class Division::Filling {
 };
 
 Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(world) {
+  std::vector<BatchGroup> groups;
+  std::uint64_t rows = 0;
   for (std::size_t i = 0; i < epoch.items().size(); ++i)
-    if (const std::uint64_t rows = epoch.items()[i].size(); rows > 0)
-      groups_.push_back({.number = i, .least = epoch.above(i) + 1, .own = rows});
-  if (groups_.empty()) return;
-  const std::size_t target = drawn(epoch);
+    if (const std::uint64_t own = epoch.items()[i].size(); own > 0) {
+      groups.push_back({.number = i, .least = epoch.above(i) + 1, .own = own});
+      rows += own;
+    }
+  if (groups.empty()) return;
+  const std::uint64_t key = draw_key(epoch.options().seed, Purpose::left_out, epoch.epoch());
+  // A group is drawn as often as it has rows.
+  std::size_t target = 0;
+  for (std::uint64_t row = draw(key, 0) % rows; row >= groups[target].own; ++target)
+    row -= groups[target].own;
+  narrow_first_ = (draw(key, 1) & 1) > 0;
+  // Another way may have a step if the drawn one has none.
+  for (std::size_t way = 0; way < 2 * groups.size() && steps_ == 0; ++way) {
+    if (way == groups.size()) narrow_first_ = !narrow_first_;
+    groups_ = groups;
+    divide(epoch, (target + way) % groups.size());
+  }
+}
+
+void Division::divide(const StatelessEpoch& epoch, std::size_t target) {
   // A wider group takes rows from narrower ones before these are divided.
   for (std::size_t i = groups_.size(); --i > target;) {
     Filling filling = divided(epoch, groups_[i]);
@@ -85,17 +110,6 @@ Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(wo
     if (i < target) move_up(epoch, i, filling);
     finish(epoch, groups_[i], std::move(filling));
   }
-}
-
-// A group is drawn as often as it has rows.
-std::size_t Division::drawn(const StatelessEpoch& epoch) const {
-  std::uint64_t rows = 0;
-  for (const BatchGroup& group : groups_) rows += group.own;
-  std::uint64_t row =
-      draw(draw_key(epoch.options().seed, Purpose::left_out, epoch.epoch()), 0) % rows;
-  std::size_t number = 0;
-  while (row >= groups_[number].own) row -= groups_[number++].own;
-  return number;
 }
 
 Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group) const {
@@ -118,8 +132,8 @@ Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGrou
 // Takes the last rows of narrower groups, until each rank has a batch of the last step.
 void Division::complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling) {
   if (filling.batches() % world_ == 0) return;
-  for (std::size_t narrow = wide; narrow-- > 0;) {
-    BatchGroup& from = groups_[narrow];
+  for (std::size_t i = 0; i < wide; ++i) {
+    BatchGroup& from = groups_[narrow_first_ ? i : wide - 1 - i];
     GroupRows reader(epoch, from);
     for (std::vector<PlannedRow> row; from.own > 0; --from.own) {
       reader.read(from.own - 1, from.own, row);
@@ -138,10 +152,15 @@ void Division::move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling&
   filling.cut(filling.batches() - remainder);
   std::vector<PlannedRow> moved;
   GroupRows(epoch, from).read(filling.rows(), rows, moved);
-  auto& into = groups_[narrow + 1].moved;
-  into.insert(into.end(), moved.begin(), moved.end());
-  from.own = std::min(from.own, filling.rows());
-  from.moved.resize(filling.rows() - from.own);
+  groups_[narrow + 1].moved = std::move(moved);
+  groups_[narrow + 1].moved_first = narrow_first_;
+  if (from.moved_first) {
+    from.moved.resize(std::min<std::uint64_t>(from.moved.size(), filling.rows()));
+    from.own = filling.rows() - from.moved.size();
+  } else {
+    from.own = std::min(from.own, filling.rows());
+    from.moved.resize(filling.rows() - from.own);
+  }
 }
 
 void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling) {

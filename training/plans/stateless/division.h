@@ -20,9 +20,9 @@ struct BatchGroup {
   std::size_t number = 0;  // number of the bucket in StatelessEpoch::items()
   // Fewest columns of its batches. So ranks have equal widths, where the width is that of a bucket.
   std::uint32_t least = 0;
-  std::uint64_t own = 0;  // items that stay in this group, from the first one on
-  // Rows of narrower groups. In the batches they follow the own ones.
-  std::vector<PlannedRow> moved{};
+  std::uint64_t own = 0;            // items that stay in this group, from the first one on
+  std::vector<PlannedRow> moved{};  // rows of narrower groups
+  bool moved_first = false;         // in the batches they precede the own ones, or follow them
   BatchRanges batches{0, 1};
   std::uint64_t steps = 0;
   // The batches that no rank gets: [first, first + count).
@@ -54,6 +54,9 @@ class GroupRows {
 // out, or padding completes its step. A bucket that is smaller than a step is therefore used in
 // other epochs, if not in this one.
 //
+// It is also drawn whether wider buckets take from the narrowest one first or from the nearest one,
+// and whether rows that were moved come first or last: else the same rows could always be left out.
+//
 // Immutable after construction, and thread-safe.
 class Division {
  public:
@@ -69,13 +72,14 @@ class Division {
  private:
   class Filling;
 
-  std::size_t drawn(const StatelessEpoch& epoch) const;
+  void divide(const StatelessEpoch& epoch, std::size_t target);
   Filling divided(const StatelessEpoch& epoch, const BatchGroup& group) const;
   void complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling);
   void move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling& filling);
   void finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling);
 
   std::uint32_t world_;
+  bool narrow_first_ = false;
   std::vector<BatchGroup> groups_;  // those with rows
   std::uint64_t steps_ = 0;
 };
