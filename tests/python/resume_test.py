@@ -69,6 +69,11 @@ class Resume(DatasetTest):
         bucketed.seek(0, 2)
         with self.assertRaisesRegex(millrace.PlanDiffers, "buckets"):
             stateless(buckets=[10, 20], rank=1, world=2).load_state_dict(bucketed.state_dict())
+        for keys in {"shuffle": False}, {"mode": "returnn-torch"}, {"mode": "returnn-classic"}:
+            ordered = stateless(drop_last=True, **keys)
+            ordered.seek(0, 2)
+            with self.assertRaisesRegex(millrace.PlanDiffers, "leaves out other batches"):
+                stateless(drop_last=True, rank=1, world=2, **keys).load_state_dict(ordered.state_dict())
 
     def test_the_position_counts_batches_taken_not_those_filled_ahead(self):
         data = self.data(prefetch=4)

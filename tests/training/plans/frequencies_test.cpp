@@ -129,6 +129,14 @@ TEST_CASE("without shuffling the next streams are in the order of the catalog") 
   CHECK(streams_of(catalog, options_with({0.5}, false), 3) == std::vector<std::uint64_t>{2, 3, 4});
 }
 
+TEST_CASE("an epoch to which a frequency gives no stream says so") {
+  const ListedCatalog catalog = parts_of({3});
+  PlanOptions options = options_with({0.3});
+  options.mode = PlanMode::stateless;
+  options.rows = 1;
+  CHECK_THROWS_WITH(plan_of(catalog, options)->epoch(0), "epoch 0 has no step: it has no streams");
+}
+
 TEST_CASE("plans give a stream as often as its epoch has it") {
   const ListedCatalog catalog = parts_of({6, 4});
   for (const PlanMode mode : {PlanMode::stateful, PlanMode::stateless, PlanMode::returnn_classic}) {

@@ -56,6 +56,19 @@ TEST_CASE("other batches are left out in each epoch, also without shuffling") {
   }
 }
 
+TEST_CASE("other batches of a single stream are left out in each epoch, in RETURNN's modes too") {
+  const ListedCatalog catalog({51});
+  for (const auto mode : {PlanMode::returnn_classic, PlanMode::returnn_torch}) {
+    PlanOptions options{.mode = mode, .chunk = {}, .rows = 2};
+    options.chunk.emplace().spec = {.size = 4, .step = 4};
+    const auto plan = plan_of(catalog, options, {0, 4});
+    std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+    for (std::uint64_t epoch = 0; epoch < 40; ++epoch)
+      given.merge(given_rows(*plan->epoch(epoch), 4));
+    CHECK(given.size() == 13);
+  }
+}
+
 TEST_CASE("no row is left out in all epochs, also in small buckets that wide ones need") {
   struct Case {
     std::vector<std::uint64_t> lengths;

@@ -170,8 +170,10 @@ void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling fi
   if (!epoch.options().drop_last && remainder > 0) ++group.steps;
   steps_ += group.steps;
   if (!epoch.options().drop_last) return;
-  // A random order ends with other batches in each epoch. Otherwise their place is drawn.
-  const bool anywhere = !epoch.shuffle().on || !group.moved.empty();
+  // Rows in random order end with other batches in each epoch. Otherwise their place is drawn: one
+  // long stream ends with the same rows.
+  const bool anywhere = !epoch.shuffle().on || !group.moved.empty() ||
+                        epoch.items()[group.number].order == Items::Order::streams;
   const std::uint64_t key = draw_key(epoch.options().seed, Purpose::batches, epoch.epoch());
   group.left_out = anywhere ? draw(key, 0) % (batches - remainder + 1) : batches - remainder;
   group.left_out_count = remainder;

@@ -112,6 +112,7 @@ std::unique_ptr<EpochPlan> StatelessPlan::epoch(std::uint64_t epoch) const {
   std::uint64_t batches = 0;
   for (const BatchGroup& group : divided->division(world_)->groups())
     batches += group.batches.size();
+  if (!divided->has_streams()) throw EmptyEpoch(epoch, "it has no streams");
   if (batches == 0) throw EmptyEpoch(epoch, "no stream is long enough for a row");
   throw EmptyEpoch(epoch, "it has " + std::to_string(batches) +
                               " batches for world = " + std::to_string(world_) +

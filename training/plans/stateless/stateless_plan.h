@@ -39,6 +39,7 @@ class StatelessEpoch final : public EpochPlan {
   std::shared_ptr<const Division> division(std::uint32_t world) const;
 
   std::uint64_t epoch() const { return epoch_; }
+  bool has_streams() const { return streams_.size() > 0; }
   const PlanOptions& options() const { return options_; }
   const RowWidths& widths() const { return widths_; }
   // The rows of each bucket, and the key of their order.
