@@ -27,8 +27,7 @@ using Message = FillerMessage;
 
 constexpr std::uint64_t none_failed = std::numeric_limits<std::uint64_t>::max();
 
-// The jobs that have no buffer: one is planned, and others are an end of an epoch, a lack of
-// buffers, a failure, and the end of a thread.
+// Jobs without a buffer: a planned one, the end of an epoch or a thread, no buffer, and a failure.
 constexpr std::size_t other_jobs = 5;
 
 }  // namespace
@@ -63,7 +62,7 @@ struct BatchFiller::Impl {
   Job* next_job();
 
   // On each thread.
-  RowFiller row_filler(std::size_t part) const;
+  RowFiller row_filler(std::size_t part);
   void serve(std::size_t part);
   void fill(Job& job, RowFiller& filler, std::size_t part);
   void finish(Job& job);
@@ -89,9 +88,10 @@ struct BatchFiller::Impl {
   std::vector<Message> received;
   std::deque<Job*> own;  // to be filled by this thread
 
-  std::shared_ptr<Queue<Message>> messages;        // to the first thread
-  Queue<Job*> results;                             // to the caller
-  std::vector<std::unique_ptr<Queue<Job*>>> work;  // to the other threads
+  std::shared_ptr<Queue<Message>> messages;          // to the first thread
+  Queue<Job*> results;                               // to the caller
+  std::vector<std::unique_ptr<Queue<Job*>>> work;    // to the other threads
+  std::vector<FailedStreams> failed_streams{parts};  // by thread
   std::atomic<bool> stopping{false};
   std::atomic<std::uint64_t> failed{none_failed};  // number of the first job that failed
   std::atomic<Duration::rep> filling{0};
@@ -217,8 +217,8 @@ Job* BatchFiller::Impl::next_job() try {
   return &failed_plan;
 }
 
-RowFiller BatchFiller::Impl::row_filler(std::size_t part) const {
-  const RowFiller::Part share{.part = part, .parts = parts, .skips = settings.skip_failed};
+RowFiller BatchFiller::Impl::row_filler(std::size_t part) {
+  const RowFiller::Part share{part, parts, settings.skip_failed ? &failed_streams[part] : nullptr};
   return {*catalog, function.get(), epochs->plan().slots(settings.rank), share};
 }
 
@@ -328,6 +328,7 @@ BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr
 BatchFiller::~BatchFiller() { stop(); }
 
 void BatchFiller::start(PlanPosition position, bool resets) { impl_->start(position, resets); }
+void BatchFiller::forget_failed() { impl_->failed_streams.assign(impl_->parts, {}); }
 bool BatchFiller::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 bool BatchFiller::running() const { return impl_->running; }
 

@@ -175,6 +175,7 @@ PlanPosition Loader::position() const { return impl_->position; }
 
 void Loader::seek(PlanPosition position, bool resets) {
   stop();
+  if (position != impl_->position) impl_->filler.forget_failed();
   impl_->position = position;
   impl_->resets = resets;
   impl_->at_end = false;

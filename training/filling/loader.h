@@ -73,7 +73,7 @@ class Loader {
   // The position of the next batch.
   PlanPosition position() const;
   // Continues there. As stop(). `resets`: the states of the slots are lost: in the first batch,
-  // each row of a slot has RESET.
+  // each row of a slot has RESET. At another position, streams that have failed are read again.
   void seek(PlanPosition position, bool resets = false);
   // Ends all threads, and drops the batches that were not taken. The next next_until() starts
   // again, at the same position. Waits for the row that is under way, and so for the call of a

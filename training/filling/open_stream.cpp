@@ -13,7 +13,8 @@ namespace millrace::training {
 
 namespace {
 
-constexpr std::size_t part = 16 << 20;  // bytes that are read at once
+// Bytes that are read at once: to be copied, and to be checked. A reader keeps what it has read.
+constexpr std::size_t part = 16 << 20, checked = 256 << 10;
 
 ReadError function_failed(std::string message) {
   return {.fault = DataFault::function, .message = std::move(message)};
@@ -124,7 +125,7 @@ Result<void, ReadError> OpenStream::check(std::uint64_t begin, std::uint64_t cou
 
 // Parts become shorter until one bad frame is left.
 Result<void, ReadError> OpenStream::check_until(std::uint64_t frame) {
-  std::uint64_t most = std::max<std::uint64_t>(1, part / frame_bytes_);
+  std::uint64_t most = std::max<std::uint64_t>(1, checked / frame_bytes_);
   while (good_ < frame) {
     const std::uint64_t count = std::min(most, frame - good_);
     auto good = check(good_, count);

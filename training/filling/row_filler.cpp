@@ -50,13 +50,13 @@ void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
   begin_epoch(epoch);
   for (const FillingJob::Failure& refused : job.refused)
     if (const auto& row = framed[refused.row]; is_mine(row) && !has_failed(row, epoch))
-      leave_out(job, refused.row, refused.error);
+      set_failed(job, refused.row, refused.error);
   std::optional<Found> before;
   for (std::uint32_t at = 0; at < framed.size(); ++at) {
     if (!is_mine(framed[at])) continue;
     if (stop.load(std::memory_order_relaxed)) return;
     if (has_failed(framed[at], epoch)) {
-      leave_out(job, at, std::nullopt);
+      leave_out(job, at);
       continue;
     }
     if (before && (!streams_.together(framed[before->at], framed[at]) ||
@@ -65,7 +65,7 @@ void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
       before.reset();
       if (job.failures[part_.part]) return;
       if (has_failed(framed[at], epoch)) {
-        leave_out(job, at, std::nullopt);
+        leave_out(job, at);
         continue;
       }
     }
@@ -83,30 +83,39 @@ void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
     }
 }
 
+// Batches of the epoch before may be dropped, and filled again.
 void RowFiller::begin_epoch(std::uint64_t epoch) {
-  std::erase_if(failed_, [&](const auto& failed) { return failed.first.epoch != epoch; });
+  if (!part_.failed) return;
+  std::erase_if(*part_.failed, [&](const auto& failed) { return failed.first.epoch + 1 < epoch; });
 }
 
 // Without slots, rows from before the bad frame may come after others.
 bool RowFiller::has_failed(const PlannedRow& row, std::uint64_t epoch) const {
-  if (failed_.empty()) return false;
-  const auto found = failed_.find({epoch, row.stream, row.copy});
-  return found != failed_.end() &&
-         (slots_ > 0 || row.frame + row.row.size + row.row.right > found->second);
+  if (!part_.failed || part_.failed->empty()) return false;
+  const auto found = part_.failed->find({epoch, row.stream, row.copy});
+  if (found == part_.failed->end()) return false;
+  const FailedStream& failed = found->second;
+  if (slots_ > 0) return row.frame >= failed.frame;
+  return row.frame == failed.frame || row.frame + row.row.size + row.row.right > failed.good;
 }
 
-// `error`: the stream fails at this row.
-void RowFiller::leave_out(FillingJob& job, std::size_t at, std::optional<ReadError> error) {
+// The batch in which the stream failed may have been dropped.
+void RowFiller::leave_out(FillingJob& job, std::size_t at) {
+  const PlannedRow& row = job.planned.framed[at];
   FillingJob::LeftOut& left_out = job.left_out[part_.part];
   left_out.framed.push_back(at);
-  if (!error) return;
+  const FailedStream& failed = part_.failed->at({job.planned.epoch, row.stream, row.copy});
+  if (row.frame == failed.frame) left_out.failures.push_back({.row = at, .error = failed.error});
+}
+
+void RowFiller::set_failed(FillingJob& job, std::size_t at, ReadError error) {
   const PlannedRow& row = job.planned.framed[at];
-  const std::uint64_t epoch = job.planned.epoch;
-  const bool first =
-      failed_.emplace(StreamCopy{epoch, row.stream, row.copy}, streams_.good_frames(row, epoch))
-          .second;
+  const std::uint64_t epoch = job.planned.epoch, good = streams_.good_frames(row, epoch);
   streams_.close(row);
-  if (first) left_out.failures.push_back({.row = at, .error = std::move(*error)});
+  auto& failed = *part_.failed;
+  const auto found =
+      failed.try_emplace({epoch, row.stream, row.copy}, FailedStream{.good = good}).first;
+  found->second = {row.frame, std::min(good, found->second.good), std::move(error)};
 }
 
 std::optional<RowFiller::Found> RowFiller::find(FillingJob& job, std::uint32_t at) {
@@ -130,7 +139,11 @@ bool RowFiller::attempt(FillingJob& job, std::uint32_t at, const Step& step) {
   try {
     auto done = step();
     if (done) return true;
-    if (part_.skips) return leave_out(job, at, std::move(done).error()), false;
+    if (part_.failed) {
+      set_failed(job, at, std::move(done).error());
+      leave_out(job, at);
+      return false;
+    }
     failure = {.row = at, .error = std::move(done).error()};
   } catch (...) {
     failure = {.row = at, .error = {}, .thrown = std::current_exception()};
@@ -149,7 +162,7 @@ Result<void, ReadError> RowFiller::read(FillingJob& job, Found& row) {
   const auto stream = streams_.find(planned, job.planned.epoch);
   if (!stream) return stream.error();
   row.stream = *stream;
-  if (part_.skips)
+  if (part_.failed)
     if (auto good = check_before(**stream, planned); !good) return good;
   const auto window = row.stream->frames(planned.frame - planned.row.left, planned.row.window());
   if (!window) return window.error();
@@ -166,7 +179,7 @@ Result<void, ReadError> RowFiller::put(FillingJob& job, const Found& row, Bytes 
   if (auto finite = row.stream->check_finite(row.window, planned.frame - planned.row.left); !finite)
     return finite;
   job.message.framed[row.at] = entry_of(StreamId(planned.stream), planned.slot, planned.row);
-  if (auto done = put_companions(job, row); !done || !part_.skips) return done;
+  if (auto done = put_companions(job, row); !done || !part_.failed) return done;
   row.stream->set_good(planned.frame + planned.row.size + planned.row.right);
   if (slots_ == 0 && !changes_) good_[planned.stream] = row.stream->good();
   return {};

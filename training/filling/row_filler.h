@@ -17,6 +17,16 @@
 
 namespace millrace::training {
 
+// Where streams have failed in this epoch and the one before. It outlives a RowFiller: a stream
+// that could be read again after a start in the middle of an epoch would come back without the
+// states before.
+struct FailedStream {
+  std::uint64_t frame = 0;  // the row that failed begins there
+  std::uint64_t good = 0;   // the frames before it are good
+  ReadError error{};
+};
+using FailedStreams = std::map<StreamCopy, FailedStream>;
+
 // Writes its part of the rows of each batch, and keeps the streams of these rows open.
 //
 // Confined to one thread.
@@ -26,7 +36,7 @@ class RowFiller {
   struct Part {
     std::size_t part = 0;
     std::size_t parts = 1;
-    bool skips = false;  // as FillerSettings::skip_failed
+    FailedStreams* failed = nullptr;  // null: streams are not skipped; must outlive the filler
   };
 
   // `slots`: of the plan; 0: stateless. The catalog and the function must outlive it.
@@ -34,8 +44,8 @@ class RowFiller {
 
   // Writes the rows, and their entries in the message and in the companions. At the first row that
   // cannot be written it sets job.failures of its part and returns. If failed streams are skipped,
-  // it lists the row in job.left_out instead, and each later row of this stream. Returns early if
-  // `stop` is set.
+  // it lists the row in job.left_out instead, and each later row of this stream. A stream that has
+  // failed before fails at the same row again. Returns early if `stop` is set.
   void fill(FillingJob& job, const std::atomic<bool>& stop);
 
  private:
@@ -51,7 +61,8 @@ class RowFiller {
   bool write(FillingJob& job, const Found& row, Bytes next);
   void begin_epoch(std::uint64_t epoch);
   bool has_failed(const PlannedRow& row, std::uint64_t epoch) const;
-  void leave_out(FillingJob& job, std::size_t at, std::optional<ReadError> error);
+  void leave_out(FillingJob& job, std::size_t at);
+  void set_failed(FillingJob& job, std::size_t at, ReadError error);
   template <class Step>
   bool attempt(FillingJob& job, std::uint32_t at, const Step& step);
   Result<void, ReadError> check_before(OpenStream& stream, const PlannedRow& row);
@@ -63,8 +74,7 @@ class RowFiller {
   const std::uint32_t slots_;
   const Part part_;
   OpenStreams streams_;
-  const bool changes_;                            // a function changes the streams
-  std::map<StreamCopy, std::uint64_t> failed_{};  // in this epoch: the good frames of each
+  const bool changes_;  // a function changes the streams
   // Without slots and a function: the good frames of a stream when it was open last.
   std::unordered_map<std::uint64_t, std::uint64_t> good_{};
 };

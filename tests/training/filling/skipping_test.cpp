@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams that cannot be delivered and are skipped, and states that are lost.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/training/filling/loading.h"
 #include "training/plans/plan_options.h"
@@ -208,6 +211,69 @@ TEST_CASE("a stream fails at the same frame for every stride, and after a resume
       }
     }
   }
+}
+
+TEST_CASE(
+    "a stream that has failed stays so when the loader goes on, also if it could be read again") {
+  for (const std::uint32_t slots : {3, 0})
+    for (const std::uint32_t threads : {0, 1, 3})
+      for (const bool taken : {true, false}) {
+        Eight eight;
+        training::PlanOptions options{.mode = training::PlanMode::stateless, .chunk = {}};
+        options.chunk.emplace().spec.size = 4;
+        options.rows = 3;
+        const std::shared_ptr<const training::Plan> plan =
+            slots > 0 ? eight.plan(slots)
+                      : std::move(*training::make_plan(*eight.catalog, options, {}));
+        std::atomic<bool> met{false};
+        eight.catalog->on_read = [&](std::uint64_t stream, std::uint64_t begin) -> Read {
+          if (stream != 4 || begin < 8) return {};
+          met = true;
+          met.notify_all();
+          return ReadError{DataFault::read, "busy"};
+        };
+        const LoaderSettings settings{.threads = threads, .prefetch = 8, .skip_failed = true};
+        Loader whole(eight.catalog, plan, settings);
+        const auto all = read_epoch(whole);
+        whole.stop();
+        met = false;
+        Loader loader(eight.catalog, plan, settings);
+        std::size_t failures = 0;
+        for (std::size_t step = 0; step < all.size(); ++step) {
+          const auto batch = take(loader);
+          REQUIRE(batch);
+          CHECK((copy_of(*batch) == all[step]));
+          failures += batch->failed().empty() ? 0 : 1;
+          loader.give_back(batch->slab());
+          if (taken ? failures == 0 : step > 0) continue;
+          if (threads > 0) met.wait(false);
+          loader.stop();  // drops the batches that were filled ahead
+          loader.seek(loader.position());
+          if (met) eight.catalog->on_read = nullptr;
+        }
+        CHECK(failures == 1);
+        CHECK_FALSE(take(loader));
+        loader.stop();
+        eight.catalog->on_read = nullptr;
+        loader.seek({0, 0});  // at another position, the stream is read again
+        CHECK_FALSE((read_epoch(loader) == all));
+      }
+}
+
+TEST_CASE("frames before the first row are checked in parts that fit into a cache") {
+  const auto catalog = std::make_shared<MemoryCatalog>(FrameType{.element = Element::f32});
+  constexpr std::uint64_t frames = 1 << 20, most = (256 << 10) / sizeof(float);
+  catalog->add({.frames = bytes_of(std::vector<float>(frames, 1.0F))});
+  std::uint64_t before = 0, longest = 0;
+  catalog->on_read = [&](std::uint64_t, std::uint64_t begin) -> Read {
+    longest = std::max(longest, begin - std::exchange(before, begin));
+    return {};
+  };
+  Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 1, Spec{.size = 1 << 16}),
+                {.threads = 0, .skip_failed = true});
+  loader.seek({0, 15});
+  REQUIRE(next_copy(loader));
+  CHECK(longest == most);
 }
 
 TEST_CASE("an exception of a reader is no failed stream") {
