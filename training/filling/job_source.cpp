@@ -2,6 +2,7 @@
 #include "training/filling/job_source.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ JobSource::JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buf
                      const FillerSettings& settings, std::size_t parts,
                      std::function<void(std::uint64_t)> ask)
     : catalog_(catalog),
+      plan_(plan),
       buffers_(buffers),
       settings_(settings),
       slots_(plan.slots(settings.rank)),
@@ -41,6 +43,7 @@ void JobSource::stop() {
   epoch_.reset();
   epoch_error_ = nullptr;
   planned_ = nullptr;
+  refused_.clear();
   begun_ = 0;
   untaken_ = 0;
   end_untaken_ = starved_ = false;
@@ -81,6 +84,7 @@ FillingJob* JobSource::next() {
   }
   if (free_.empty() || (settings_.ahead > 0 && untaken_ >= settings_.ahead)) return nullptr;
   set_shape(*planned_);
+  if (settings_.skip_failed && slots_ > 0) refuse_marks(*planned_);
   if (has_too_many_marks(*planned_)) return begin(*std::exchange(planned_, nullptr));
   lay_out(*planned_);
   starved_ = false;
@@ -147,33 +151,57 @@ void JobSource::set_shape(FillingJob& job) const {
                .companions = job.companions.bytes};
 }
 
-// If so, the job has failed at the row with the most of them, or its stream is refused.
+// If so, the job has failed at the row with the most of them.
 bool JobSource::has_too_many_marks(FillingJob& job) const {
-  PlannedBatch& batch = job.planned;
-  const std::size_t most = buffers_.most_bytes();
+  const PlannedBatch& batch = job.planned;
+  const std::size_t bytes = layout_of(job.shape).bytes;
+  if (bytes <= buffers_.most_bytes() || batch.marks.empty()) return false;
   const auto of = [](const PlannedRow& row) { return std::pair(row.stream, row.slot); };
-  for (;;) {
-    const std::size_t bytes = layout_of(job.shape).bytes;
-    if (bytes <= most || batch.marks.empty()) return false;
-    const auto marks_of = [&](const PlannedRow& row) {
-      return std::ranges::count(batch.marks, of(row), of);
-    };
-    const auto row = std::ranges::max_element(batch.framed, {}, marks_of);
-    FillingJob::Failure failure{
-        .row = static_cast<std::size_t>(row - batch.framed.begin()),
-        .error = {DataFault::format, "after a row with frames it has " +
-                                         std::to_string(marks_of(*row)) +
-                                         " marker rows; their batch of " + std::to_string(bytes) +
-                                         " bytes is longer than a slab"}};
-    if (!settings_.skip_failed) {
-      job.kind = Kind::failed;
-      job.failures.front() = std::move(failure);
-      return true;
-    }
-    std::erase_if(batch.marks, [&](const PlannedRow& mark) { return of(mark) == of(*row); });
-    job.refused.push_back(std::move(failure));
-    job.shape.marks = static_cast<std::uint32_t>(batch.marks.size());
+  const auto marks_of = [&](const PlannedRow& row) {
+    return std::ranges::count(batch.marks, of(row), of);
+  };
+  const auto row = std::ranges::max_element(batch.framed, {}, marks_of);
+  job.kind = Kind::failed;
+  job.failures.front() = {
+      .row = static_cast<std::size_t>(row - batch.framed.begin()),
+      .error = {DataFault::format, "after a row with frames it has " +
+                                       std::to_string(marks_of(*row)) +
+                                       " marker rows; their batch of " + std::to_string(bytes) +
+                                       " bytes is longer than a slab"}};
+  return true;
+}
+
+// A stream is refused as a whole, and without regard to the others of a batch: so it is the same
+// for each reader, wherever it begins.
+void JobSource::refuse_marks(FillingJob& job) {
+  const std::size_t most = buffers_.most_bytes();
+  if (most == std::numeric_limits<std::size_t>::max()) return;
+  PlannedBatch& batch = job.planned;
+  for (std::size_t at = 0; at < batch.framed.size(); ++at) {
+    const PlannedRow& row = batch.framed[at];
+    if (!row.opens || !catalog_.has_events(row.stream)) continue;
+    refused_.erase(row.slot);
+    const std::uint64_t marks = epoch_->most_marks(row.stream);
+    SlabShape shape = job.shape;
+    shape.marks = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(marks * batch.rows, std::numeric_limits<std::int32_t>::max()));
+    shape.width = plan_.most_columns();
+    if (!catalog_.companions().empty())
+      shape.companions = layout_of(catalog_.companions(), batch.rows, plan_.most_body()).bytes;
+    if (layout_of(shape).bytes <= most) continue;
+    refused_[row.slot] = row.stream;
+    job.refused.push_back(
+        {.row = at,
+         .error = {DataFault::format, "after a row with frames it has " + std::to_string(marks) +
+                                          " marker rows; with this number for each of its " +
+                                          std::to_string(batch.rows) +
+                                          " rows a batch is longer than a slab"}});
   }
+  std::erase_if(batch.marks, [&](const PlannedRow& mark) {
+    const auto found = refused_.find(mark.slot);
+    return found != refused_.end() && found->second == mark.stream;
+  });
+  job.shape.marks = static_cast<std::uint32_t>(batch.marks.size());
 }
 
 void JobSource::lay_out(FillingJob& job) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -43,9 +44,10 @@ class JobSource {
   void take_back(FillingJob& job);
 
   // The next job. A batch has a buffer, and everything but its rows with frames is written. It
-  // fails if it has more marker rows than a buffer has room for. Null: it must wait until a buffer
-  // is given, a result is taken, or the epoch is set. Throws the exceptions of Plan::epoch() and
-  // BatchBuffers::memory().
+  // fails if it has more marker rows than a buffer has room for. If failed streams are skipped, a
+  // stream is refused that has more of them than its share of this room. Null: it must wait until a
+  // buffer is given, a result is taken, or the epoch is set. Throws the exceptions of Plan::epoch()
+  // and BatchBuffers::memory().
   FillingJob* next();
   // The number of jobs since start(): the number of the next one.
   std::uint64_t begun() const { return begun_; }
@@ -55,11 +57,13 @@ class JobSource {
   static void add_resets(PlannedBatch& batch);
   void set_shape(FillingJob& job) const;
   bool has_too_many_marks(FillingJob& job) const;
+  void refuse_marks(FillingJob& job);
   void lay_out(FillingJob& job);
   FillingJob& new_job();
   FillingJob* begin(FillingJob& job);
 
   const Catalog& catalog_;
+  const Plan& plan_;
   BatchBuffers& buffers_;
   const FillerSettings& settings_;
   const std::uint32_t slots_;
@@ -76,6 +80,8 @@ class JobSource {
   std::shared_ptr<const EpochPlan> epoch_;
   std::unique_ptr<PlanCursor> cursor_;  // reads epoch_; null: the epoch is awaited
   std::exception_ptr epoch_error_;
+  std::map<std::uint32_t, std::uint64_t>
+      refused_;                    // by slot: a stream whose marker rows are left out
   FillingJob* planned_ = nullptr;  // the next batch or end of an epoch; has no buffer
   std::uint64_t begun_ = 0;        // jobs since start()
   std::uint32_t untaken_ = 0;      // batches that are begun and not taken

@@ -65,6 +65,8 @@ class EpochPlan {
   // The batches of `rank` from `step` on, every `stride`-th. Requires: stride >= 1.
   virtual std::unique_ptr<PlanCursor> cursor(Rank rank, std::uint64_t step,
                                              std::uint64_t stride) const = 0;
+  // The most marker rows after one row of a stream.
+  virtual std::uint64_t most_marks(std::uint64_t) const { return 0; }
 };
 
 // An epoch has no step, for this number of ranks.

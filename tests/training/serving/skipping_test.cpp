@@ -43,7 +43,8 @@ TEST_CASE("a server skips failed streams, counts them, and lists them in their b
 }
 
 TEST_CASE(
-    "a stream with more marker rows than a slab has room for is skipped, with its marker rows") {
+    "a stream with more marker rows than a slab has room for is skipped, wherever a trainer "
+    "begins") {
   Twelve twelve;
   twelve.epochs = 1;
   std::vector<training::InnerEvent> flushes;
@@ -53,18 +54,22 @@ TEST_CASE(
   auto served = twelve.served();
   served.skip_failed = true;
   PlanServer server(std::move(served));
-  Worker trainer = attach(server.url());
-  std::size_t rows = 0, failures = 0;
-  while (auto batch = trainer.next_until(soon())) {
-    failures += batch->failed().empty() ? 0 : 1;
-    CHECK(batch->marks().size() <= 4);
-    for (const auto& row : batch->framed()) rows += row.stream == StreamId(12) ? 1 : 0;
-    trainer.done(*batch);
+  std::vector<LoadedBatch> all;
+  for (std::uint64_t step = 0; step == 0 || step < all.size(); ++step) {
+    Worker trainer = attach(server.url(), {.step = step});
+    std::size_t failures = 0;
+    for (std::uint64_t at = step; auto batch = trainer.next_until(soon()); ++at) {
+      failures += batch->failed().empty() ? 0 : 1;
+      CHECK(batch->marks().size() <= 4);
+      for (const auto& row : batch->framed()) CHECK(row.stream != StreamId(12));
+      if (step == 0) all.push_back(copy_of(*batch));
+      CHECK(copy_of(*batch) == all[at]);
+      trainer.done(*batch);
+    }
+    CHECK(trainer.ended());
+    CHECK(failures <= 1);
+    if (step == 0) CHECK(failures == 1);
   }
-  CHECK(trainer.ended());
-  CHECK(failures == 1);
-  CHECK(rows == 1);  // before the marker rows
-  CHECK(server.stats.errors[DataFault::format].value() == 1);
 }
 
 TEST_CASE("a trainer that has lost its states gets RESET in its first rows") {

@@ -25,6 +25,7 @@ class StatefulEpoch final : public EpochPlan {
   PlanTotals totals() const override { return deal_.totals(); }
   std::unique_ptr<PlanCursor> cursor(Rank rank, std::uint64_t step,
                                      std::uint64_t stride) const override;
+  std::uint64_t most_marks(std::uint64_t stream) const override;
 
   std::uint64_t epoch() const { return epoch_; }
   const RowWidths& widths() const { return widths_; }
@@ -38,6 +39,7 @@ class StatefulEpoch final : public EpochPlan {
   }
 
  private:
+  const Catalog& catalog_;
   std::uint64_t epoch_;
   const RowWidths& widths_;
   EpochStreams streams_;
