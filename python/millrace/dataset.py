@@ -237,7 +237,8 @@ class Dataset(DatasetProperties):
         epoch, step = self._at()
         feed = self._open()
         return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._world, "origin": feed.origin,
-                **({"extents": feed.extents} if any(feed.extents) else {})}
+                **({"extents": feed.extents} if any(feed.extents) else {}),
+                **({"resets": True} if self._resets else {})}  # after a seek() into an epoch
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues after a checkpoint. Rank, world and threads may be others than those of the checkpoint. Recordings that
@@ -252,7 +253,7 @@ class Dataset(DatasetProperties):
         if feed is not self._feed:
             self.close()
             self._feed, self._loader, self._position = feed, None, (0, self._first_step)
-        self._move(state["epoch"], step_in_world(state, self._world, self.slots))
+        self._move(state["epoch"], step_in_world(state, self._world, self.slots), resets=state.get("resets", False))
 
     @property
     def stats(self) -> Stats:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The streams of a Dataset that cannot be delivered and are skipped, with ``on_error="skip"``."""
 
-import collections
 import json
 import logging
 from typing import NamedTuple
@@ -27,11 +26,11 @@ class FailedStream(_Failed):
 
 
 class FailedStreams:
-    """The streams that were skipped, in the order of the batches. Logs each stream once."""
+    """The streams that were skipped, each once per epoch, in the order of the batches. Logs each stream once."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._last: collections.deque[FailedStream] = collections.deque(maxlen=_MOST)
+        self._last: dict[tuple[int, int], FailedStream] = {}  # by epoch and stream
         self._logged: set[int] = set()
 
     def note(self, text: str) -> None:
@@ -39,8 +38,12 @@ class FailedStreams:
         for entry in json.loads(text):
             failed = FailedStream(entry["epoch"], entry["step"], entry["stream"], entry["fault"])
             failed.name, failed.message = entry["name"], entry["message"]
+            if (failed.epoch, failed.stream) in self._last:  # a part of the epoch is read again, or the stream is repeated
+                continue
             self.count += 1
-            self._last.append(failed)
+            self._last[failed.epoch, failed.stream] = failed
+            if len(self._last) > _MOST:
+                del self._last[next(iter(self._last))]
             if failed.stream not in self._logged:
                 self._logged.add(failed.stream)
                 _log.warning("stream %d (%s) is skipped from epoch %d, step %d on: %s", failed.stream, failed.name,
@@ -48,4 +51,4 @@ class FailedStreams:
 
     @property
     def last(self) -> list[FailedStream]:
-        return list(self._last)
+        return list(self._last.values())

@@ -2,6 +2,7 @@
 """The origin of a plan: equal origins, equal batches. Checkpoints and ranks compare it."""
 
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +11,17 @@ from millrace import _core
 from millrace.errors import PlanDiffers
 from millrace.plan_feed import Feed
 
+_log = logging.getLogger("millrace")
+_warned: list[bool] = []  # by this process, of a Dataset that is alone among ranks
+
 
 def compare_ranks(rank: int, world: int, origin: Mapping[str, Any]) -> None:
     """Compares the origins of all ranks by ``torch.distributed``, if it is initialized for this world. Raises PlanDiffers
     on all ranks if one has another origin."""
     group = _distributed(world)
     if group is None:
+        if world == 1:
+            _warn_alone()
         return
     origins: list[Any] = [None] * world
     group.all_gather_object(origins, (rank, origin))
@@ -26,6 +32,18 @@ def compare_ranks(rank: int, world: int, origin: Mapping[str, Any]) -> None:
         difference = difference_of(other, origins[0][1])
         if difference:
             raise PlanDiffers(f"rank {number} and rank {origins[0][0]} have different plans: {difference}")
+
+
+def _warn_alone() -> None:
+    """Warns once if this process is one of several ranks, and its Dataset is not."""
+    torch, group = sys.modules.get("torch"), sys.modules.get("torch.distributed")
+    if torch is None or group is None or not group.is_available() or not group.is_initialized():
+        return
+    if group.get_world_size() == 1 or torch.utils.data.get_worker_info() is not None or _warned:
+        return
+    _warned.append(True)
+    _log.warning("torch.distributed has %d ranks, and the Dataset is rank 0 of 1: each rank gets all batches; give rank "
+                 "and world if they train together", group.get_world_size())
 
 
 def difference_of(expected: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -45,8 +63,12 @@ def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
         difference = difference_of(state["origin"], former.origin)
         if not difference:
             return former
+        feed = former
     if difference.startswith("streams is "):
-        difference = f"{feed.streams} streams, the checkpoint has {state['origin'].get('streams')}"
+        former_streams = state["origin"].get("streams")
+        removed = former_streams - feed.streams if any(state.get("extents", ())) else 0
+        difference = (f"{removed} streams of the checkpoint were removed" if removed > 0 else
+                      f"{feed.streams} streams, the checkpoint has {former_streams}")
     if difference:
         raise PlanDiffers(f"the checkpoint is of another plan: {difference}")
     return feed

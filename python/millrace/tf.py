@@ -87,7 +87,6 @@ def dataset(data: Dataset, input_context: Any = None) -> Any:
             begun = data.epoch, data.step
             for part in parts:
                 part.load_state_dict(data.state_dict())
-                part._move(part.epoch, part.step, resets=data._resets)
         remaining = sum(map(_batches_of, parts))
         running[:] = map(iter, parts)
         return tf.constant(remaining, tf.int64)

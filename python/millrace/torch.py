@@ -68,7 +68,8 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
     next one continues there with k = 0. With processes, which are ahead of the loop, it is that of the next epoch.
 
     ``state_dict`` and ``load_state_dict`` are the protocol of torchdata's ``StatefulDataLoader``. Without it, and with
-    k > 0, the position is ``seek(batch["epoch"], batch["step"] + 1)``.
+    k > 0, the position is ``seek(batch["epoch"], batch["step"] + 1)``. After a ``seek``, the process that has the first step
+    sets RESET in it.
     """
 
     def __init__(self, streams: Any, **options: Any) -> None:
@@ -82,6 +83,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         self._passes = Passes(self._data.epoch, self._data.step)
         self._position: tuple[int, int] | None = None  # next epoch and step of this process, if it is one of several
         self._resumes = False  # the next pass of this process begins there
+        self._resets = False  # its first batch begins with fresh states
         self._share: tuple[int, Dataset] | None = None  # its number of processes, and the steps of this one
 
     @property
@@ -100,16 +102,15 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         worker = torch.utils.data.get_worker_info()
         if worker is None:
             return self._loop()
-        resets = False
         if self._resumes and self._position is not None:
             self._resumes = False
             self._passes.resume(worker, self._position[0])
         else:
             epoch, step = self._passes.begin(worker, self._data._steps_of)
             self._position = epoch, step + worker.id
-            resets = step > 0 and worker.id == 0 and self._data._resets  # the process of the step that a seek() went to
+            self._resets = step > 0 and worker.id == 0 and self._data._resets  # the process of the step that a seek() went to
         self._share_of(worker.num_workers, self._position[1])  # state_dict() may be called before the first batch
-        return self._pass(worker, *self._position, resets)
+        return self._pass(worker, *self._position)
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """Sets the position of the next pass."""
@@ -121,7 +122,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         if self._position is None or self._share is None:
             return self._data.state_dict()
         epoch, step = self._position
-        return {**self._share[1].state_dict(), "epoch": epoch, "step": step}
+        return {**self._share[1].state_dict(), "epoch": epoch, "step": step, **({"resets": True} if self._resets else {})}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Sets the position of the next pass. Raises ValueError if the plan is another one."""
@@ -135,7 +136,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
                 raise ValueError("processes of a DataLoader continue a plan without slots only with the same world")
             share.load_state_dict({**state, "step": 0})
             self._position = state["epoch"], state["step"]
-            self._resumes = True
+            self._resumes, self._resets = True, state.get("resets", False)
 
     def _share_of(self, count: int, step: int) -> Dataset:
         """The data of this process, one of ``count``, which has this step. Only this one attaches to a server: its steps are
@@ -154,17 +155,17 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         finally:
             self._passes.begin_at(self._data.epoch, self._data.step)
 
-    def _pass(self, worker: Any, epoch: int, step: int, resets: bool) -> Iterator[dict[str, Any]]:
+    def _pass(self, worker: Any, epoch: int, step: int) -> Iterator[dict[str, Any]]:
         """Gives every k-th step from ``step`` on, in a process of k."""
         count = worker.num_workers
         data = self._share_of(count, step)
-        data._move(epoch, step, resets=resets)
+        data._move(epoch, step, resets=self._resets)
         steps = data._steps_of(epoch)
         self._passes.runs(worker, steps if step < steps else 0)
         if step >= steps:
             return
         for batch in data:
-            self._position = epoch, batch.step + count
+            self._position, self._resets = (epoch, batch.step + count), False
             if self._position[1] >= steps:
                 self._passes.runs(worker, 0)
             yield tensors(batch)

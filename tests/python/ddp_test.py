@@ -4,6 +4,7 @@ import tempfile
 import unittest
 import wave
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -106,6 +107,14 @@ class Ddp(unittest.TestCase):
     def test_all_ranks_refuse_different_plans_together(self):
         for message in self.ranks(2, seeds=(1, 2)):
             self.assertRegex(message, "seed is")
+
+    def test_a_data_set_that_is_alone_among_ranks_warns_once(self):
+        with mock.patch.multiple(torch.distributed, is_initialized=lambda: True, get_world_size=lambda: 2), \
+                self.assertLogs("millrace", "WARNING") as logged:
+            for _ in range(2):
+                with millrace.Dataset(self.speech, chunk={"size": SIZE}, slots=1) as data:
+                    data.next()
+        self.assertEqual(len([line for line in logged.output if "rank 0 of 1" in line]), 1)
 
 
 if __name__ == "__main__":
