@@ -161,7 +161,12 @@ void PlanHost::serve(AttachedTrainer& trainer, Time now) {
 bool PlanHost::deliver(AttachedTrainer& trainer, FillResult& result, Time now) {
   if (const auto* error = std::get_if<DataError>(&result)) return fail(trainer, *error), false;
   if (auto* batch = std::get_if<FilledBatch>(&result)) {
-    const auto error = add_texts(*settings_.served.catalog, batch->message.opened);
+    const ServedPlan& served = settings_.served;
+    if (served.skip_failed)
+      for (const TextError& error : add_short_texts(*served.catalog, batch->message.opened))
+        note_shortened(trainer, error);
+    const auto error =
+        served.skip_failed ? std::nullopt : add_texts(*served.catalog, batch->message.opened);
     if (!error) return hand_over(trainer, std::move(*batch), now), true;
     fail(trainer,
          {error->error, error->stream, error->name, batch->message.epoch, batch->message.step});
@@ -205,10 +210,12 @@ void PlanHost::hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now) 
   if (!shared) trainer.feed->give(batch.buffer, std::move(message));
 }
 
-// Each epoch and each trainer that attaches again meets the same streams: the log has each once.
+// Trainers attach again: the log has each stream once, and the metric once per epoch and rank.
 void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed) {
+  auto& counted = counted_[trainer.rank.rank];
   for (const DataError& error : failed) {
-    stats_.errors[error.error.fault].add();
+    std::erase_if(counted, [&](const auto& one) { return one.first + 1 < error.epoch; });
+    if (counted.emplace(error.epoch, error.stream).second) stats_.errors[error.error.fault].add();
     if (skipped_.insert(error.stream).second)
       settings_.log({.what = "stream is skipped",
                      .worker = trainer.name,
@@ -216,6 +223,12 @@ void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<Da
                      .stream = error.name,
                      .warning = true});
   }
+}
+
+void PlanHost::note_shortened(const AttachedTrainer& trainer, const TextError& error) {
+  if (shortened_.insert(error.stream).second)
+    settings_.log(warning("name is cut, and meta left out", trainer.name,
+                          error.name + ": " + error.error.message));
 }
 
 void PlanHost::fail(AttachedTrainer& trainer, const DataError& error) {

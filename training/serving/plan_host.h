@@ -81,6 +81,7 @@ class PlanHost final : public WorkerHost {
   void hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now);
   void finish(const AttachedTrainer& trainer);
   void note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed);
+  void note_shortened(const AttachedTrainer& trainer, const TextError& error);
   void fail(AttachedTrainer& trainer, const DataError& error);
   void refuse(AttachedTrainer& trainer, const worker_protocol::Refused& why);
   AttachedTrainer* find(const WorkerConnection& link);
@@ -102,7 +103,9 @@ class PlanHost final : public WorkerHost {
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, AttachedTrainer> trainers_;
   std::unordered_map<const WorkerConnection*, std::uint64_t> by_link_;
-  std::set<std::uint64_t> skipped_;  // streams in the log
+  std::set<std::uint64_t> skipped_, shortened_;  // streams in the log
+  // Epochs and streams in the metric, by rank: those of the last two epochs.
+  std::map<std::uint32_t, std::set<std::pair<std::uint64_t, std::uint64_t>>> counted_;
   worker_protocol::Encoder encoder_;
   Timer timer_;
   Time timer_at_ = Time::max();

@@ -36,6 +36,9 @@ std::size_t most_companion_bytes(const ServedPlan& served, const Plan& plan, Ran
 // Most bytes of the names and meta in a message. The limit of unread messages has room for them.
 constexpr std::size_t max_texts = std::size_t{32} << 20;
 
+// Bytes of a name that is cut.
+constexpr std::size_t most_cut_name = 256;
+
 // File names may have any bytes: those that are not UTF-8 become '?'.
 std::string utf8_of(std::string_view text) {
   std::string valid;
@@ -53,6 +56,24 @@ std::string utf8_of(std::string_view text) {
 ReadError too_long(std::string_view what, std::size_t bytes, std::size_t most) {
   return {DataFault::format, "its " + std::string(what) + " has " + std::to_string(bytes) +
                                  " bytes; a trainer receives at most " + std::to_string(most)};
+}
+
+// Adds the texts of a stream, and their bytes to `texts`.
+std::optional<TextError> add_text(const Catalog& catalog, wp::OpenedStream& stream,
+                                  std::size_t& texts) {
+  const std::uint64_t at = number(stream.stream);
+  stream.name = utf8_of(catalog.name(at));
+  stream.options = catalog.meta(at);
+  if (stream.name.size() > wp::max_catalog_name)
+    return TextError{at, stream.name, too_long("name", stream.name.size(), wp::max_catalog_name)};
+  if (stream.options.size() > wp::max_meta)
+    return TextError{at, stream.name, too_long("meta", stream.options.size(), wp::max_meta)};
+  texts += stream.name.size() + stream.options.size();
+  if (texts > max_texts)
+    return TextError{
+        at, stream.name,
+        too_long("batch, with the names and meta of all its streams,", texts, max_texts)};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -101,21 +122,25 @@ wp::Welcome welcome_of(const ServedPlan& served, const Plan& plan, const wp::Tra
 
 std::optional<TextError> add_texts(const Catalog& catalog, std::vector<wp::OpenedStream>& opened) {
   std::size_t texts = 0;
-  for (wp::OpenedStream& stream : opened) {
-    const std::uint64_t at = number(stream.stream);
-    stream.name = utf8_of(catalog.name(at));
-    stream.options = catalog.meta(at);
-    if (stream.name.size() > wp::max_catalog_name)
-      return TextError{at, stream.name, too_long("name", stream.name.size(), wp::max_catalog_name)};
-    if (stream.options.size() > wp::max_meta)
-      return TextError{at, stream.name, too_long("meta", stream.options.size(), wp::max_meta)};
-    texts += stream.name.size() + stream.options.size();
-    if (texts > max_texts)
-      return TextError{
-          at, stream.name,
-          too_long("batch, with the names and meta of all its streams,", texts, max_texts)};
-  }
+  for (wp::OpenedStream& stream : opened)
+    if (auto error = add_text(catalog, stream, texts)) return error;
   return std::nullopt;
+}
+
+std::vector<TextError> add_short_texts(const Catalog& catalog,
+                                       std::vector<wp::OpenedStream>& opened) {
+  std::vector<TextError> errors;
+  std::size_t texts = 0;
+  for (wp::OpenedStream& stream : opened) {
+    const std::size_t before = texts;
+    auto error = add_text(catalog, stream, texts);
+    if (!error) continue;
+    stream.name = cut_text(stream.name, most_cut_name);
+    stream.options.clear();
+    texts = before + stream.name.size();
+    errors.push_back(std::move(*error));
+  }
+  return errors;
 }
 
 }  // namespace millrace::training

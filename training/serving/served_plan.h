@@ -49,4 +49,9 @@ struct TextError {
 std::optional<TextError> add_texts(const Catalog& catalog,
                                    std::vector<worker_protocol::OpenedStream>& opened);
 
+// Adds them where failed streams are skipped: a text that is too long is not worth a stream, so a
+// name is cut, and a meta is left out. Returns an error for each of these streams.
+std::vector<TextError> add_short_texts(const Catalog& catalog,
+                                       std::vector<worker_protocol::OpenedStream>& opened);
+
 }  // namespace millrace::training
