@@ -125,18 +125,19 @@ Result<void, std::string> AudioFile::open(const SampleExtent* extent, SF_INFO& f
 }
 
 // libsndfile has the length from a Xing header, or estimates it from the first frame and the size
-// of the file. It reads no further.
+// of the file. It reads no further. Some programs count the frame of the Xing header too. Without a
+// known end, a last frame that was cut would be an error.
 void AudioFile::open_mpeg(SF_INFO& format) {
   const auto found = count_mpeg_frames(path_);
   if (!found) return;
-  if (found->counted && found->frames > *found->counted)
+  if (found->counted && (found->frames > *found->counted || found->frames + 1 == *found->counted))
     open_patched(
         std::make_unique<PatchedFile>(
             path_, patch({.at = found->counted_at, .bytes = 4, .big_endian = true}, found->frames)),
         format);
   else if (!found->counted &&
            static_cast<std::uint64_t>(format.frames) != found->frames * found->samples)
-    open_patched(std::make_unique<PatchedFile>(path_, PatchedFile::Patch{}, true), format);
+    open_patched(std::make_unique<PatchedFile>(path_, PatchedFile::Patch{}, found->end), format);
 }
 
 // Keeps what is open if libsndfile cannot read the patched file.

@@ -119,6 +119,7 @@ class FrameCount {
     else
       ++found_.frames;
     found_.samples = frame->samples;
+    found_.end = at + frame->bytes;
     return frame->bytes;
   }
 

@@ -14,6 +14,7 @@ struct MpegFrames {
   bool has_xing = false;                 // the first frame is a Xing (or Info) header
   std::optional<std::uint32_t> counted;  // the number of frames in it
   std::uint64_t counted_at = 0;          // the offset of this number in the file
+  std::uint64_t end = 0;                 // the offset behind the last whole frame
 };
 
 // Reads the whole file. Skips tags, and bytes that are no frame. nullopt: it cannot be read, or has

@@ -9,9 +9,12 @@
 
 namespace millrace {
 
-PatchedFile::PatchedFile(const std::string& path, const Patch& patch, bool hides_end)
-    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), patch_(patch), hides_end_(hides_end) {
-  size_ = file_ ? std::max<std::int64_t>(0, ::lseek(file_.get(), 0, SEEK_END)) : 0;
+PatchedFile::PatchedFile(const std::string& path, const Patch& patch, std::uint64_t hidden_end)
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      patch_(patch),
+      hides_end_(hidden_end > 0),
+      size_(static_cast<std::int64_t>(hidden_end)) {
+  if (!hides_end_) size_ = file_ ? std::max<std::int64_t>(0, ::lseek(file_.get(), 0, SEEK_END)) : 0;
 }
 
 std::int64_t PatchedFile::seek(std::int64_t offset, int whence) {
@@ -23,6 +26,10 @@ std::int64_t PatchedFile::seek(std::int64_t offset, int whence) {
 
 std::int64_t PatchedFile::read(std::span<std::uint8_t> into) {
   ssize_t got = 0;
+  if (hides_end_) {
+    const auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(0, size_ - at_));
+    into = into.first(std::min<std::uint64_t>(into.size(), rest));
+  }
   do got = ::pread(file_.get(), into.data(), into.size(), at_);
   while (got < 0 && errno == EINTR);
   if (got <= 0) return 0;

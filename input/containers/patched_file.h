@@ -20,8 +20,9 @@ class PatchedFile {
     std::size_t count = 0;  // number of these bytes
   };
 
-  // `hides_end`: seek() cannot find the end, so that no length is estimated from the size.
-  PatchedFile(const std::string& path, const Patch& patch, bool hides_end = false);
+  // `hidden_end`: if not 0, the file ends at this offset, and seek() cannot find the end, so that
+  // no length is estimated from the size.
+  PatchedFile(const std::string& path, const Patch& patch, std::uint64_t hidden_end = 0);
 
   // False: the file cannot be opened.
   explicit operator bool() const { return static_cast<bool>(file_); }
@@ -35,7 +36,7 @@ class PatchedFile {
  private:
   FileDescriptor file_;
   Patch patch_;
-  bool hides_end_;
+  bool hides_end_;  // at size_
   std::int64_t size_ = 0, at_ = 0;
 };
 

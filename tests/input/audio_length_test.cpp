@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,14 @@ void set_size(const std::string& path, std::uint32_t size) {
 void remove_xing(const std::string& path) {
   const std::string bytes = bytes_of(path);
   write(path, bytes.substr(bytes.find(bytes.substr(0, 2), 100)));
+}
+
+// Adds one to the number of frames in the first frame.
+void count_xing(const std::string& path) {
+  std::string bytes = bytes_of(path);
+  const std::size_t at = std::min(bytes.find("Xing"), bytes.find("Info")) + 11;
+  ++bytes[at];
+  write(path, bytes);
 }
 
 // The first half is silent, so that the first frames are short.
@@ -115,6 +124,25 @@ TEST_CASE("an MP3 file of several bit rates and no length is read to its end") {
   remove_xing(folder / "a.mp3");
   CHECK(!opened_file(folder / "a.mp3").frames());
   CHECK(decoded(folder / "a.mp3") >= 64'000);
+}
+
+TEST_CASE("an MP3 file without a length that ends within a frame is read up to this frame") {
+  const TemporaryDirectory folder;
+  write_mp3(folder / "a.mp3");
+  remove_xing(folder / "a.mp3");
+  const std::uint64_t whole = decoded(folder / "a.mp3");
+  const int missing = GENERATE(1, 20, 100);
+  std::filesystem::resize_file(folder / "a.mp3", std::filesystem::file_size(folder / "a.mp3") -
+                                                     static_cast<std::uintmax_t>(missing));
+  CHECK(decoded(folder / "a.mp3") >= whole - 1'152);
+}
+
+TEST_CASE("an MP3 file whose first frame counts itself has the length that is decoded") {
+  const TemporaryDirectory folder;
+  write_mp3(folder / "a.mp3");
+  count_xing(folder / "a.mp3");
+  CHECK(opened_file(folder / "a.mp3").frames() == 64'000u);
+  CHECK(decoded(folder / "a.mp3") == 64'000);
 }
 
 TEST_CASE("MP3 files one after the other are read to the end of the last one") {
