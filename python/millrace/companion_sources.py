@@ -15,7 +15,7 @@ _ELEMENTS = {"int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "flo
              "float64": "f32", "bool": "u8"}
 _TYPES = {"s16": "<i2", "s32": "<i4", "s64": "<i8", "u8": "u1", "f16": "<f2", "f32": "<f4"}
 _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
-_SUFFICIENT = 8  # different lengths that a ratio does not fit by coincidence
+_SUFFICIENT = 8  # different numbers of entries that a ratio does not fit by coincidence
 
 #: A companion for the extension: name, element, values, frames_per_entry, entries_per_frame and source.
 Entry = tuple[str, str, int, int, int, "SourceOfEntries"]
@@ -136,19 +136,28 @@ def ratio_of(name: str, ratio: Mapping[str, int], entries: Callable[[int], int],
 
 
 def _inferred(name: str, entries: Callable[[int], int], catalog: _core.Catalog) -> tuple[int, int]:
-    """The ratio that the lengths show. One that divides none of them, or only one length, may fit by coincidence."""
+    """The ratio that the lengths show, if they do not fit it by coincidence (training/catalogs/companion_ratio.h)."""
     fits, other = _fitting(entries, catalog)
     if not fits:
         raise ValueError(f"companion {name!r}: {_lengths(other, entries, catalog)}, and no whole ratio fits all streams")
     sampled = {catalog.frames(i): entries(i) for i in range(min(catalog.size, _SAMPLED)) if catalog.frames(i)}
-    exact = {frames // count for frames, count in sampled.items() if frames % count == 0}
-    if len(sampled) == 1 and exact:
-        return exact.pop(), 1
-    certain = fits[0][0] == 1 or fits[0][0] in exact or len(sampled) >= _SUFFICIENT
+    if len(sampled) == 1 and (exact := [frames // count for frames, count in sampled.items() if frames % count == 0]):
+        return exact[0], 1
+    certain = all(frames % fits[0][0] == 0 for frames in sampled) or _is_certain(sampled, fits[0][0])
     if (len(fits) > 1 and fits[0] != (1, 1)) or not certain:
         raise ValueError(f"companion {name!r}: the lengths fit frames_per_entry={fits[0][0]}, perhaps by coincidence: give it,"
                          f' as in {{"source": …, "frames_per_entry": {fits[0][0]}}}')
     return fits[0]
+
+
+def _is_certain(sampled: Mapping[int, int], ratio: int) -> bool:
+    counts = set(sampled.values())
+    if len(counts) < _SUFFICIENT or max(counts) < 2 * min(counts):
+        return False
+    # Another ratio with floor(frames / ratio) + 1 entries, as librosa counts.
+    least = max(frames // count + 1 for frames, count in sampled.items())
+    most = min(frames // (count - 1) for frames, count in sampled.items() if count > 1)
+    return least > most or least == most == ratio
 
 
 def _lengths(i: int, entries: Callable[[int], int], catalog: _core.Catalog) -> str:

@@ -52,7 +52,7 @@ class Arrays(DatasetTest):
 
     def test_an_entry_for_several_frames_belongs_to_the_body_with_its_first_frame(self):
         labels = entries([-(-length // 3) for length in LENGTHS])
-        self.check(labels, labels, lambda begin, size: -(-(begin + size) // 3) - -(-begin // 3), (2, 2, 1))
+        self.check({"source": labels, "frames_per_entry": 3}, labels, lambda begin, size: -(-(begin + size) // 3) - -(-begin // 3), (2, 2, 1))
 
     def test_several_entries_for_a_frame(self):
         labels = entries([2 * length for length in LENGTHS])
@@ -77,7 +77,7 @@ class Arrays(DatasetTest):
 
     def test_a_catalog_may_be_a_companion(self):
         labels = entries([-(-length // 3) for length in LENGTHS])
-        self.check(millrace.catalogs.Arrays(labels), labels,
+        self.check({"source": millrace.catalogs.Arrays(labels), "frames_per_entry": 3}, labels,
                    lambda begin, size: -(-(begin + size) // 3) - -(-begin // 3), (2, 2, 1))
         with self.assertRaisesRegex(ValueError, "no whole ratio"):
             self.data(companions={"labels": millrace.catalogs.Arrays(entries((10, 7, 21, 5)))})
@@ -96,6 +96,14 @@ class Arrays(DatasetTest):
             with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
                 self.data(arrays(16000, 16000), companions={"labels": entries([count, count])})
         data = self.data(arrays(16000, 16000), companions={"labels": entries([100, 100])})
+        self.assertEqual(data.companions["labels"].frames_per_entry, 160)
+
+    def test_a_ratio_that_lengths_show_by_coincidence_is_asked_for(self):
+        for lengths in range(16000, 16008), (16000, 15900), range(8000, 24000, 800):
+            with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
+                self.data(arrays(*lengths), companions={"labels": entries([n // 160 + 1 for n in lengths])})
+        lengths = range(8000, 24000, 1017)
+        data = self.data(arrays(*lengths), companions={"labels": entries([-(-n // 160) for n in lengths])})
         self.assertEqual(data.companions["labels"].frames_per_entry, 160)
 
     def test_the_form_of_each_companion_is_compared(self):

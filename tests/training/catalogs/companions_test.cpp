@@ -208,12 +208,36 @@ TEST_CASE("the ratio of a companion follows from its lengths") {
   CHECK(found({{160'000, 1000}}) == "160:1");
   CHECK(found({{16'000, 100}}) == "160:1");  // exact
   CHECK(found({{16'000, 99}}) == "162 to 163 frames per entry");
-  CHECK(found({{16'000, 100}, {16'100, 101}}) == "160:1");
+  CHECK(found({{32'000, 200}, {1'600, 10}}) == "160:1");
+  CHECK(found({{16'000, 100}, {16'100, 101}}) == "160 frames per entry, perhaps by coincidence");
   CHECK(found({{0, 0}, {10, 10}}) == "1:1");
   CHECK(found({{10, 0}}) == "none");
   CHECK(found({{100, 10}, {100, 11}}) == "none");
   CHECK(found({{100, 150}}) == "none");
   CHECK(found({{1, 1}, {2, 1}}) == "2 to 4294967295 frames per entry");
+}
+
+TEST_CASE("a ratio that lengths show by coincidence is asked for") {
+  const auto found = [](const std::vector<std::uint64_t>& lengths, auto entries_of) {
+    CompanionRatio ratio;
+    for (const std::uint64_t length : lengths)
+      if (!ratio.add(length, entries_of(length))) return false;
+    return ratio.found();
+  };
+  const auto librosa = [](std::uint64_t frames) { return frames / 160 + 1; };
+  const auto kaldi = [](std::uint64_t frames) { return (frames - 400) / 160 + 1; };
+  const auto ours = [](std::uint64_t frames) { return (frames + 159) / 160; };
+  std::vector<std::uint64_t> close, multiples, narrow, wide;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    close.push_back(16'000 + i);
+    multiples.push_back(8'000 + 800 * i);
+    narrow.push_back(14'000 + 164 * i);
+    wide.push_back(8'000 + 1'017 * i);
+  }
+  for (const auto& lengths : {close, multiples, {16'000, 15'900}}) CHECK(!found(lengths, librosa));
+  CHECK(!found(narrow, kaldi));
+  CHECK(!found(narrow, ours));
+  CHECK(found(wide, ours));
 }
 
 TEST_CASE("a ratio that divides no length of the streams is asked for") {
