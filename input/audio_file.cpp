@@ -154,6 +154,7 @@ void AudioFile::open_patched(std::unique_ptr<PatchedFile> file, SF_INFO& format)
 // libsndfile shortens a file that was cut.
 void AudioFile::set_frames(const SampleExtent& extent) {
   const SampleBytes& header = extent.header;
+  exceeds_header_ = header.is_known() && extent.held > header.declared;
   if (pcm16_ && header.format && header.format->block == 2 * channels_ && header.begin % 2 == 0) {
     place_ = header.begin;
     frames_ = extent.whole / header.format->block;

@@ -46,6 +46,8 @@ class AudioFile {
   // The frames that the file should have: more than can be read if it was cut. nullopt: only
   // reading it to its end shows them.
   const std::optional<std::uint64_t>& frames() const { return frames_; }
+  // The header has a length, and the file has more frames.
+  bool exceeds_header() const { return exceeds_header_; }
   // The values are 16-bit integers, so that s16 frames are exactly those of the file.
   bool pcm16() const { return pcm16_; }
   // The offset in the file of its frames, if they lie there as s16; 0 if they must be decoded.
@@ -88,6 +90,7 @@ class AudioFile {
   std::uint64_t place_ = 0;
   bool pcm16_ = false;
   bool exact_seek_ = false;
+  bool exceeds_header_ = false;
   std::vector<float> floats_;
   std::vector<std::int16_t> samples_;
 };

@@ -19,7 +19,14 @@ constexpr std::uint64_t unknown_size = 0x7fff'0000;  // and more
 constexpr std::uint64_t ds64_size = 0xffff'ffff;     // RF64: the chunk `ds64` has the size
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 constexpr int most_chunks = 1000;
-constexpr std::uint64_t longest_chunk = 1 << 26;  // behind the samples
+constexpr std::uint64_t longest_chunk = 1 << 26;  // behind the samples, with a name that is unknown
+
+// Chunks and tags that follow samples, whatever their size.
+constexpr std::array<std::string_view, 38> names_behind{
+    "LIST", "fact", "bext", "iXML", "aXML", "axml", "_PMX", "cue ",    "plst", "smpl",
+    "inst", "acid", "JUNK", "junk", "PAD ", "FLLR", "id3 ", "ID3 ",    "DISP", "PEAK",
+    "cart", "chna", "umid", "levl", "MARK", "INST", "COMT", "NAME",    "AUTH", "ANNO",
+    "(c) ", "APPL", "CHAN", "info", "strg", "ID3",  "TAG",  "APETAGEX"};
 
 // How a kind of file writes its chunks.
 struct Layout {
@@ -150,6 +157,8 @@ class Chunks {
   std::uint64_t long_size_ = 0;
 };
 
+bool is_letter(char c) { return c >= ' ' && c <= '~'; }
+
 std::uint64_t bytes_read(int file, std::uint64_t at, std::span<std::uint8_t> into) {
   const ssize_t got = ::pread(file, into.data(), into.size(), static_cast<off_t>(at));
   return static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
@@ -165,17 +174,29 @@ bool only_zeros(int file, std::uint64_t at) {
 }
 
 // True if samples follow those that the header declares.
-bool has_more(int file, const SampleBytes& header, std::uint64_t behind) {
-  if (header.field.bytes != 4 && header.declared > 0) return false;
-  const std::uint64_t block = std::max<std::uint64_t>(8, header.format ? header.format->block : 0);
-  for (const std::uint64_t at : {behind, behind + behind % 2}) {
-    std::array<std::uint8_t, 8> next{};
-    if (bytes_read(file, at, next) < next.size() ||
-        is_behind_samples(next, header.field.big_endian))
-      return false;
-  }
-  std::array<std::uint8_t, 1> last{};
-  return bytes_read(file, behind + block - 1, last) == 1 && !only_zeros(file, behind);
+bool has_more(int file, const SampleBytes& header) {
+  const std::uint64_t behind = header.begin + header.declared;
+  std::array<std::uint8_t, behind_bytes> next{};
+  const std::uint64_t count = bytes_read(file, behind, next);
+  return are_samples(header, std::span(next).first(count)) && !only_zeros(file, behind);
+}
+
+bool is_chunk(std::string_view text, bool big_endian) {
+  if (std::ranges::any_of(names_behind, [&](auto name) { return text.starts_with(name); }))
+    return true;
+  std::uint64_t size = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    size |= std::uint64_t{static_cast<std::uint8_t>(text[big_endian ? 7 - i : 4 + i])} << (8 * i);
+  return std::ranges::all_of(text.substr(0, 4), is_letter) && size < longest_chunk;
+}
+
+// A value of 8 bits that is repeated may be silence.
+bool is_text(std::string_view text) {
+  const auto is_written = [](char c) {
+    return is_letter(c) || c == '\n' || c == '\r' || c == '\t';
+  };
+  return std::ranges::all_of(text, is_written) &&
+         text.find_first_not_of(text.front()) != std::string_view::npos;
 }
 
 }  // namespace
@@ -199,16 +220,19 @@ std::optional<SampleBytes> read_sample_bytes(HeaderReader& header) {
   return Chunks(*layout, header).find_samples();
 }
 
-bool is_behind_samples(std::span<const std::uint8_t, 8> bytes, bool big_endian) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("TAG") || text.starts_with("ID3") || text.starts_with("APETAGEX"))
-    return true;
-  const bool is_name =
-      std::ranges::all_of(text.substr(0, 4), [](char c) { return c >= ' ' && c <= '~'; });
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < 4; ++i)
-    size |= std::uint64_t{bytes[big_endian ? 7 - i : 4 + i]} << (8 * i);
-  return is_name && size < longest_chunk;
+// A length that is not 0 is contradicted only by more than a few bytes, and a long field was
+// written by a program that knew the length.
+bool are_samples(const SampleBytes& header, std::span<const std::uint8_t> next) {
+  const std::size_t block = header.format ? header.format->block : 0;
+  const bool has_length = header.declared > 0;
+  if (has_length && header.field.bytes != 4) return false;
+  if (next.size() < (has_length ? behind_bytes : std::clamp<std::size_t>(block, 8, behind_bytes)))
+    return false;
+  const std::string_view text(reinterpret_cast<const char*>(next.data()), next.size());
+  const bool padded = (header.begin + header.declared) % 2 == 1;  // chunks begin at even offsets
+  if (is_chunk(text, header.field.big_endian)) return false;
+  if (padded && text.size() > 8 && is_chunk(text.substr(1), header.field.big_endian)) return false;
+  return !is_text(text);
 }
 
 std::optional<SampleExtent> find_samples(const std::string& path) {
@@ -223,10 +247,9 @@ std::optional<SampleExtent> find_samples(const std::string& path) {
   SampleExtent extent{.header = *header, .held = available, .whole = available};
   const std::uint64_t declared = header->declared;
   if (declared == 0) {
-    if (!has_more(file.get(), *header, header->begin)) extent.held = extent.whole = 0;
+    if (!has_more(file.get(), *header)) extent.held = extent.whole = 0;
   } else if (declared <= available) {
-    if (!has_more(file.get(), *header, header->begin + declared))
-      extent.held = extent.whole = declared;
+    if (!has_more(file.get(), *header)) extent.held = extent.whole = declared;
   } else if (header->is_known()) {
     extent.whole = declared;
   }

@@ -43,9 +43,13 @@ struct SampleBytes {
 // before its samples.
 std::optional<SampleBytes> read_sample_bytes(HeaderReader& header);
 
-// True if these bytes, which follow the declared samples, belong to something else: a chunk, a tag,
-// or nothing. Otherwise the header declares less than the file has.
-bool is_behind_samples(std::span<const std::uint8_t, 8> bytes, bool big_endian);
+// The bytes behind the declared samples that show what they are.
+inline constexpr std::size_t behind_bytes = 64;
+
+// True if these bytes, which follow the declared samples, are samples too: the header declares less
+// than the file has. False if they are a chunk, a tag, text, or too few. `next`: the first
+// behind_bytes, or all if there are fewer. Zeros up to the end of the file are no samples either.
+bool are_samples(const SampleBytes& header, std::span<const std::uint8_t> next);
 
 // The samples that a file has, whatever its header says.
 struct SampleExtent {

@@ -67,8 +67,28 @@ class StreamCommand(SystemTest):
         sound, chunk = samples(0, 2000), b"LIST\x04\0\0\0INFO"
         for size, expected in ((4000, 2000), (1000, 2006), (0, 2006), (0x7fffff00, 2006)):
             wav = header(size=size) + sound + chunk
-            self.assertEqual(self.frames("-", given=wav), expected)
-            self.assertEqual(self.frames(self.file("sized.wav", wav), given=b""), expected)
+            self.check_both(wav, expected, "has more audio than its header says" if size == 1000 else "")
+
+    def check_both(self, wav, expected, notice=""):
+        """A file and standard input have the same frames, and the same notice."""
+        for arguments, given in (("-", wav), (self.file("both.wav", wav), b"")):
+            code, errors, lines = self.streamed(arguments, given=given)
+            self.assertEqual((code, lines[-1]["frames"]), (0, expected), arguments)
+            self.assertIn(notice, errors)
+            self.assertEqual(bool(errors), bool(notice))
+
+    def test_what_follows_the_audio_is_the_same_for_files_and_standard_input(self):
+        chunk, tail = b"LIST\x04\0\0\0INFO", b"\r\n<?xml version='1.0'?>" + 3000 * b"a"
+        sound = samples(1, 16000)
+        for size in 0, len(sound):
+            for behind in (chunk, bytes(4000), tail, b"LIST\xff\xff\xff\xff" + bytes(range(256)) * 10):
+                self.check_both(header(size=size) + sound[:size] + behind, size // 2)
+        self.check_both(header(size=32000) + sound + bytes(1000) + sound, 32500, "has more audio")
+        self.check_both(header(size=0) + sound + bytes(1000), 16500)
+        law, wide = bytes(range(128, 256)) * 125 + b"\xff", samples(1, 24000) + b"\1\2\3"
+        for sound, kind, bits in ((law, 7, 8), (wide, 1, 24)):
+            wav = header(kind=kind, bits=bits, size=len(sound)) + sound + b"\0" + chunk
+            self.check_both(wav, len(sound) * 8 // bits)
 
     def test_audio_that_is_shorter_than_its_header_says_causes_a_notice(self):
         wav = header(size=4000) + samples(0, 1500)

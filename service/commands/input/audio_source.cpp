@@ -32,7 +32,8 @@ class FileSource final : public AudioSource {
     read_ += frames->size() / format_.channels;
     return std::optional<Bytes>(std::as_bytes(*frames));
   }
-  std::string shortfall() const override {
+  std::string length_notice() const override {
+    if (file_.exceeds_header()) return std::string(more_than_header);
     if (!file_.frames() || read_ >= *file_.frames()) return {};
     return "ends after " + std::to_string(read_) + " of the " + std::to_string(*file_.frames()) +
            " frames in its header";
@@ -45,8 +46,8 @@ class FileSource final : public AudioSource {
 };
 
 OpenedAudio pcm(FileDescriptor file, const AudioFormat& format,
-                const std::optional<std::uint64_t>& bytes = std::nullopt) {
-  return std::unique_ptr<AudioSource>(std::make_unique<PcmSource>(std::move(file), format, bytes));
+                const std::optional<SampleBytes>& header = std::nullopt) {
+  return std::unique_ptr<AudioSource>(std::make_unique<PcmSource>(std::move(file), format, header));
 }
 
 // Empty if no conversion helps: the file has no bytes, or cannot be read at all.
@@ -74,7 +75,7 @@ OpenedAudio open_audio(const std::string& path, const std::optional<AudioFormat>
   if (raw) return pcm(std::move(file), *raw);
   const auto header = read_wav_header(file.get());
   if (!header) return header.error();
-  return pcm(std::move(file), header->format, header->bytes);
+  return pcm(std::move(file), header->format, header->samples);
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -37,9 +38,12 @@ class AudioSource {
   virtual Result<std::optional<Bytes>, std::string> read(std::size_t most) = 0;
   virtual int descriptor() const { return -1; }
 
-  // After the end: why the audio is not all that its header promises. Empty: it is.
-  virtual std::string shortfall() const { return {}; }
+  // After the end: how its length differs from that in its header. Empty: it does not.
+  virtual std::string length_notice() const { return {}; }
 };
+
+inline constexpr std::string_view more_than_header =
+    "has more audio than its header says, and all of it is sent";
 
 using OpenedAudio = Result<std::unique_ptr<AudioSource>, std::string>;
 

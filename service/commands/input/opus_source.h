@@ -21,7 +21,7 @@ class OpusSource final : public AudioSource {
   const AudioFormat& format() const override { return format_; }
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override;
   int descriptor() const override { return raw_->descriptor(); }
-  std::string shortfall() const override { return raw_->shortfall(); }
+  std::string length_notice() const override { return raw_->length_notice(); }
 
  private:
   struct Destroy {

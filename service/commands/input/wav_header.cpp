@@ -7,7 +7,6 @@
 
 #include "input/containers/container_name.h"
 #include "input/containers/header_reader.h"
-#include "input/containers/sample_bytes.h"
 
 namespace millrace {
 namespace {
@@ -61,9 +60,7 @@ Result<WavHeader, std::string> read_wav_header(int descriptor) {
   if (found && found->format) {
     const auto format = format_of(*found->format);
     if (!format) return refusal(*found->format);
-    WavHeader wav{.format = *format};
-    if (found->is_known()) wav.bytes = found->declared;
-    return wav;
+    return WavHeader{.format = *format, .samples = *found};
   }
   if (header.at() < longest_signature) header.skip(longest_signature - header.at());
   return not_wav(header);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "input/containers/sample_bytes.h"
 #include "service/commands/input/audio_source.h"
 
 namespace millrace {
@@ -13,7 +12,7 @@ namespace millrace {
 // The header of a WAV stream.
 struct WavHeader {
   AudioFormat format;
-  std::optional<std::uint64_t> bytes{};  // size of the frames; nullopt if the header has none
+  SampleBytes samples;
 };
 
 // Reads a header from a descriptor and nothing after it, so that a pipe works too: RIFF, RF64, BW64

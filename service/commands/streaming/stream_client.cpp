@@ -130,7 +130,7 @@ std::optional<Time> FileStream::send_packets(Time now) {
       awaits_input_ = !*packet;
       if (awaits_input_) return Time::max();
       if ((*packet)->empty()) {
-        report_shortfall();
+        report_length();
         break;
       }
       waiting_ = **packet;
@@ -144,8 +144,9 @@ std::optional<Time> FileStream::send_packets(Time now) {
   return Time::max();
 }
 
-void FileStream::report_shortfall() {
-  if (const std::string why = source_->shortfall(); !why.empty() && !std::exchange(short_, true))
+void FileStream::report_length() {
+  if (const std::string why = source_->length_notice();
+      !why.empty() && !std::exchange(noticed_, true))
     print_problem(console_, part_, "notice: " + why);
 }
 

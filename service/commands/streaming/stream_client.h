@@ -65,7 +65,7 @@ class FileStream {
   std::optional<Time> send(Time now);
   std::optional<Time> send_packets(Time now);
   bool print_events();
-  void report_shortfall();
+  void report_length();
   bool print(const std::string& line);
   void open_with_all_channels();
   std::string refusal(const StreamRefused& refused) const;
@@ -85,7 +85,7 @@ class FileStream {
   std::optional<Time> due_;    // earliest time to send this packet; nullopt: the stream is not open
   bool awaits_input_ = false;  // the source has no frames yet
   bool sent_ = false;          // all frames and the end
-  bool short_ = false;         // a notice about missing frames was printed
+  bool noticed_ = false;       // the notice about the length was printed
   std::string failure_;
 };
 
