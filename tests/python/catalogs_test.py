@@ -186,9 +186,17 @@ class Catalogs(DatasetTest):
         data = self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
         self.assertEqual(([data.name(0), data.name(1)], data.rate), (["u1", "u2"], 16000))
         self.assertEqual(data.next().framed["begin"].tolist(), [0, 0])
-        (self.folder / "segments").write_text("u1 rec 0.25 1.5\n")
-        with self.assertRaisesRegex(ValueError, "'u1' ends at 1.5 s"):
-            self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
+        for times, text in (("0.25 1.6", "'u1' ends at 1.6 s"), ("1 1.2", "'u1' begins at 1 s"), ("0.5 -2", "a later end")):
+            (self.folder / "segments").write_text(f"u1 rec {times}\n")
+            with self.assertRaisesRegex(ValueError, text):
+                self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
+
+    def test_a_segment_of_kaldi_may_end_a_little_behind_the_audio(self):
+        write_wav(self.folder / "long.wav", frames_of(0, 16000))
+        (self.folder / "wav.scp").write_text(f"rec {self.folder}/long.wav\n")
+        (self.folder / "segments").write_text("u1 rec 0.25 1.5\nu2 rec 0.5 -1\nu3 rec 0 0.5\n")
+        streams = millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments")
+        self.assertEqual([streams.frames(i) for i in range(3)], [12000, 8000, 8000])
 
     def test_names_of_files_need_not_be_utf_8(self):
         folder = os.fsencode(self.folder / "names")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrices of Kaldi."""
 
+import math
 import os
 import struct
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from millrace.stream_sources import Form, Place, form_of
 
 _PLAIN: dict[bytes, np.dtype[Any]] = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
 _COMPRESSED = (b"CM ", b"CM2", b"CM3")
+_OVERSHOOT = 0.5  # seconds that a segment may end behind its audio, as in Kaldi
 
 #: A key, its file, and the seconds of a part of it; None: all of it.
 _Entry = tuple[str, str, tuple[float, float] | None]
@@ -34,7 +36,7 @@ class Kaldi:
         rate: float | None = None,
     ) -> None:
         """``segments``: a file with lines of name, key, begin and end in seconds: each line is a stream, a part of the
-        audio of its key. False: ``wav.scp`` is read whole, although its folder has ``segments``.
+        audio of its key, up to its end if that is -1 or up to 0.5 s later. False: ``wav.scp`` is read whole, although its folder has ``segments``.
 
         ``companions``: sources of companions, as for Dataset. ``rate``: frames per second, usually 100; audio has its own.
 
@@ -104,10 +106,12 @@ class Kaldi:
             return matrix
         if rate is None:
             raise ValueError(f"segment {name!r} is a part of {place}, which is not audio")
-        begin, end = round(part[0] * rate), round(part[1] * rate)
-        if end > len(matrix):
-            raise ValueError(f"segment {name!r} ends at {part[1]:g} s; {place} has {len(matrix) / rate:g} s")
-        return matrix[begin:end]
+        seconds = len(matrix) / rate
+        if math.inf > part[1] > seconds + _OVERSHOOT:
+            raise ValueError(f"segment {name!r} ends at {part[1]:g} s; {place} has {seconds:g} s")
+        if part[0] >= seconds:
+            raise ValueError(f"segment {name!r} begins at {part[0]:g} s; {place} has {seconds:g} s")
+        return matrix[round(part[0] * rate) : round(min(part[1], seconds) * rate)]
 
     def _head(self, i: int) -> tuple[int, int, np.dtype[Any], Place] | None:
         """Rows, columns, type and place of a binary matrix in a file; None for everything else."""
@@ -155,8 +159,10 @@ def _parts(path: str, files: Mapping[str, str], scp: str) -> list["_Entry"]:
         try:
             begin, end = (float(time) for time in times)
         except ValueError:
-            begin = end = -1
-        if not 0 <= begin < end < float("inf"):
+            begin = end = 0
+        if end == -1:  # the end of the audio
+            end = math.inf
+        if not 0 <= begin < end:
             raise ValueError(f"{path}: segment {name!r} must have a begin and a later end in seconds,"
                              f" not {' '.join(times)!r}")
         if key not in files:
