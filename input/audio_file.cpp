@@ -59,6 +59,9 @@ PatchedFile::Patch patch_for(const SampleExtent& extent) {
   return patch(extent.header.field, extent.held + extent.header.field.more);
 }
 
+// libsndfile does not know the name BW64.
+constexpr PatchedFile::Patch rf64{.bytes = {'R', 'F', '6', '4'}, .count = 4};
+
 PatchedFile& patched_file(void* user) { return *static_cast<PatchedFile*>(user); }
 
 SF_VIRTUAL_IO patched_input{
@@ -118,6 +121,8 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
 Result<void, std::string> AudioFile::open(const SampleExtent* extent, SF_INFO& format) {
   if (extent != nullptr && extent->held > extent->header.declared)
     open_patched(std::make_unique<PatchedFile>(path_, patch_for(*extent)), format);
+  else if (extent != nullptr && extent->header.is_bw64)
+    open_patched(std::make_unique<PatchedFile>(path_, rf64), format);
   if (!file_) file_.reset(sf_open(path_.c_str(), SFM_READ, &format));
   if (!file_) return "cannot be read as audio: " + reason_of_failed_open();
   if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) open_mpeg(format);

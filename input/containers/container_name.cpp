@@ -18,7 +18,7 @@ struct Signature {
 
 constexpr std::array<Signature, 27> signatures{{
     {"WAV", "RIFF", "WAVE"},
-    {"WAV", "RIFX", "WAVE"},
+    {"RIFX", "RIFX", "WAVE"},
     {"WAV", "RF64", "WAVE"},
     {"WAV", "BW64", "WAVE"},
     {"AVI", "RIFF", "AVI "},

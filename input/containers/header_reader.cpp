@@ -21,8 +21,12 @@ std::string HeaderReader::name() {
   return {buffer_.begin(), buffer_.begin() + 4};
 }
 
-// Jumps where the descriptor can.
+// Jumps where the descriptor can, but not over the beginning.
 void HeaderReader::skip(std::uint64_t bytes) {
+  const std::uint64_t shown =
+      std::min(bytes, beginning_.size() - std::min<std::uint64_t>(at_, beginning_.size()));
+  take(shown);
+  bytes -= shown;
   if (bytes == 0) return;
   if (bytes < std::uint64_t{1} << 62 &&
       ::lseek(descriptor_, static_cast<off_t>(bytes), SEEK_CUR) >= 0) {

@@ -217,7 +217,9 @@ std::optional<SampleBytes> read_sample_bytes(HeaderReader& header) {
   }
   const auto layout = layout_of(magic, header);
   if (!layout || header.ended()) return std::nullopt;
-  return Chunks(*layout, header).find_samples();
+  auto found = Chunks(*layout, header).find_samples();
+  if (found) found->is_bw64 = magic == "BW64";
+  return found;
 }
 
 // A length that is not 0 is contradicted only by more than a few bytes, and a long field was

@@ -32,6 +32,7 @@ struct SampleBytes {
   std::uint64_t begin = 0;            // offset in the file
   std::uint64_t declared = 0;         // bytes
   HeaderField field{};                // has `declared`
+  bool is_bw64 = false;               // the file begins with "BW64", which is RF64 by another name
 
   // False: the header does not have the length. Programs that write to a pipe, or that are killed,
   // do not know it, and leave 0 or a large number.

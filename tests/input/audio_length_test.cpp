@@ -92,6 +92,16 @@ TEST_CASE("a WAV file whose header has no length, or less than the file, is read
   CHECK(decoded(folder / "a.wav") == 16'000);
 }
 
+TEST_CASE("a BW64 file is read as RF64") {
+  const TemporaryDirectory folder;
+  write_audio(folder / "a.wav", noise(1'000, 1), {.format = SF_FORMAT_RF64 | SF_FORMAT_PCM_16});
+  std::string bytes = bytes_of(folder / "a.wav");
+  bytes.replace(0, 4, "BW64");
+  write(folder / "a.wav", bytes);
+  CHECK(opened_file(folder / "a.wav").frames() == 1'000u);
+  CHECK(decoded(folder / "a.wav") == 1'000);
+}
+
 TEST_CASE("chunks, tags and zeros behind the samples are no audio") {
   const TemporaryDirectory folder;
   const std::string behind =

@@ -82,6 +82,7 @@ TEST_CASE("a container is known by its signature") {
     return container_name(std::as_bytes(std::span(bytes)));
   };
   CHECK(name("RIFF1234WAVEfmt ") == "WAV");
+  CHECK(name("RIFX1234WAVE") == "RIFX");
   CHECK(name("RIFF1234xxxx") == "");
   CHECK(name("OggS1234") == "Ogg");
   CHECK(name("fLaC") == "FLAC");
