@@ -61,7 +61,9 @@ CompanionFormat format_of(const Catalog& catalog) {
 TEST_CASE("companions are files of a folder with the names of the streams") {
   Labelled labelled;
   labelled.write(100, 101);
-  const auto catalog = open_good(labelled.settings());
+  CatalogSettings settings = labelled.settings();
+  settings.companions[0].frames_per_entry = 160;
+  const auto catalog = open_good(settings);
   CHECK(format_of(*catalog) ==
         CompanionFormat{.name = "vad", .element = CompanionElement::f32, .frames_per_entry = 160});
   const auto reader = catalog->reader();

@@ -65,16 +65,34 @@ TEST_CASE("offset and duration of a manifest are the part of the file, and of th
   const auto tsv = parsed("path\toffset\tduration\na.wav\t2\t\n", ManifestForm::tsv);
   CHECK(tsv[0].offset == 2);
   CHECK(tsv[0].name == "a-2");
+  CHECK(tsv[0].meta == R"({"offset":2,"duration":null})");
+  CHECK(parsed(R"({"path":"a","offset":"2"})", ManifestForm::json_lines)[0].offset == 2);
   CHECK(fault("{\"path\":\"a\",\"offset\":-1}", ManifestForm::json_lines) ==
         "line 1 \"offset\" must be a number of seconds");
   CHECK(fault("path\tduration\na\t0\n", ManifestForm::tsv) ==
         "line 2 \"duration\" must be a number of seconds, more than 0");
 }
 
+TEST_CASE("a manifest that is written from a manifest has the same parts of files") {
+  AudioFolder folder;
+  folder.add("a.wav", 16'000, 1);
+  const auto [offset, duration] = GENERATE(std::pair("0.25", "0.5"), std::pair("0.5", ""));
+  write_text(folder / "m.tsv",
+             std::string("path\toffset\tduration\na.wav\t") + offset + "\t" + duration + "\n");
+  const auto catalog = open_good({.path = folder / "m.tsv"});
+  REQUIRE(write_manifest(*catalog, folder / "m.jsonl", {}).has_value());
+  const auto written = open_good({.path = folder / "m.jsonl"});
+  REQUIRE(written->size() == 1);
+  CHECK(written->frames(0) == 8'000);
+  CHECK(read_all<std::int16_t>(*written, 0) == read_all<std::int16_t>(*catalog, 0));
+}
+
 TEST_CASE("fields that choose a part of a file in another way are refused by name") {
   for (const std::string field : {"start", "end", "channel", "begin_frame", "start_time"}) {
     const std::string refusal = "\"" + field + "\" is not supported: ";
     CHECK_THAT(fault("{\"path\":\"a\",\"" + field + "\":1}", ManifestForm::json_lines),
+               Catch::Contains(refusal));
+    CHECK_THAT(fault("{\"path\":\"a\",\"" + field + "\":\"0.1\"}", ManifestForm::json_lines),
                Catch::Contains(refusal));
     CHECK_THAT(fault("path\t" + field + "\na\t1.5\n", ManifestForm::tsv), Catch::Contains(refusal));
     CHECK(parsed("path\t" + field + "\na\tphone\n", ManifestForm::tsv).size() == 1);

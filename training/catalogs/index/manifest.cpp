@@ -76,7 +76,7 @@ class TsvLines {
         entry.meta += entry.meta.empty() ? '{' : ',';
         append_string(entry.meta, fields_[i]);
         entry.meta += ':';
-        append_string(entry.meta, values[i]);
+        append_value(entry.meta, fields_[i], values[i]);
       }
     }
     if (!entry.meta.empty()) entry.meta += '}';
@@ -94,6 +94,15 @@ class TsvLines {
     return set_part_field(entry, field, number.value_or(-1));
   }
 
+  static void append_value(std::string& meta, std::string_view field, std::string_view value) {
+    if (!is_part_field(field))
+      append_string(meta, value);
+    else if (const auto number = number_in(value))
+      append_number(meta, *number);
+    else
+      meta += "null";  // it is empty
+  }
+
   std::vector<std::string_view> fields_;
 };
 
@@ -107,19 +116,25 @@ std::optional<std::string> taken(json::object& object, std::string_view field) {
   return text;
 }
 
+// The number that a value or its text is.
+std::optional<double> number_of(const json::value& value) {
+  if (value.is_string()) return number_in(value.get_string());
+  boost::system::error_code error;
+  const double number = value.to_number<double>(error);
+  return error ? std::nullopt : std::optional(number);
+}
+
 // Reads `offset` and `duration`, which stay in `meta`. Empty, or the error.
 std::string read_part(const json::object& object, ManifestEntry& entry) {
   for (const auto& member : object) {
-    const bool numbers = member.value().is_number() || member.value().is_array();
+    const bool numbers = member.value().is_array() || number_of(member.value());
     if (is_refused_field(member.key()) && numbers) return refused_field_text(member.key());
   }
   for (const std::string_view field : {"offset", "duration"}) {
     const json::value* value = object.if_contains(field);
-    if (value == nullptr) continue;
-    boost::system::error_code error;
-    const double seconds = value->is_null() ? 0 : value->to_number<double>(error);
-    if (!value->is_null())
-      if (auto why = set_part_field(entry, field, error ? -1 : seconds); !why.empty()) return why;
+    if (value == nullptr || value->is_null()) continue;
+    if (auto why = set_part_field(entry, field, number_of(*value).value_or(-1)); !why.empty())
+      return why;
   }
   return {};
 }

@@ -23,7 +23,8 @@ struct ManifestEntry {
 
 enum class ManifestForm { tsv, json_lines };
 
-// Reads a manifest. TSV: the first line has the names of the fields, and values are strings. JSON
+// Reads a manifest. TSV: the first line has the names of the fields, and values are strings, except
+// `offset` and `duration`. JSON
 // lines: an object per line. The field `path` or `audio_filepath` is the file, and `name` the name
 // of the stream; default: the path without its extension, and "-" with `offset` if that is not 0.
 // `offset` and `duration` are the part of the file. Other fields that would choose a part of it,
