@@ -127,7 +127,8 @@ std::string shell_quoted(std::string_view text) {
 }
 
 std::string shell_path(std::string_view path) {
-  return shell_quoted(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
+  const bool is_plain = path.starts_with('/') || path.starts_with('.');
+  return shell_quoted((is_plain ? "" : "./") + std::string(path));
 }
 
 }  // namespace millrace

@@ -40,7 +40,8 @@ bool is_name(std::string_view text);
 
 // The text as one word of a shell's command.
 std::string shell_quoted(std::string_view text);
-// A path as one word of a shell's command, which no program takes for an option.
+// A path as one word of a shell's command, which no program takes for an option, a command or
+// an address.
 std::string shell_path(std::string_view path);
 
 }  // namespace millrace

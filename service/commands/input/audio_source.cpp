@@ -57,7 +57,7 @@ std::string hint_for(const std::string& path) {
   if (error || bytes == 0 || ::access(path.c_str(), R_OK) != 0) return {};
   const char* converted =
       path == "audio.wav" || path == "./audio.wav" ? "converted.wav" : "audio.wav";
-  return "; convert it: ffmpeg -i " + shell_path(path) + " " + converted;
+  return "; convert it: ffmpeg -i " + shell_quoted("file:" + path) + " " + converted;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "tests/training/catalogs/catalog_under_test.h"
+#include "training/catalogs/index/audio_faults.h"
 
 namespace millrace::training {
 namespace {
@@ -73,6 +74,14 @@ TEST_CASE("a file of another rate is an error with the command that converts it"
             " has 16000 Hz and 1 channel; convert it: sox '" + folder / "c.wav" +
             "' -r 16000 -c 1 '" + folder / ".converted.wav" + "' && mv '" +
             folder / ".converted.wav" + "' '" + folder / "c.wav" + "'");
+}
+
+TEST_CASE("a printed command takes the name of a file for a file") {
+  CHECK_THAT(conversion_command("|touch a.wav", 8000, 1),
+             Catch::StartsWith("sox './|touch a.wav' -r 8000 -c 1 "));
+  CHECK_THAT(conversion_command("/a[1].wav", 8000, 1),
+             Catch::StartsWith("sox --no-glob '/a[1].wav' "));
+  CHECK_THAT(conversion_command("../-a.wav", 8000, 1), Catch::StartsWith("sox '../-a.wav' "));
 }
 
 TEST_CASE("a catalog that does not have the wanted rate or channels is an error") {

@@ -94,9 +94,10 @@ std::string conversion_command(const std::string& path, double rate, std::uint32
   const fs::path file(path);
   const auto quoted = [](const fs::path& one) { return shell_path(one.native()); };
   const fs::path converted = file.parent_path() / (".converted" + file.extension().native());
-  return "sox " + quoted(file) + " -r " + std::to_string(static_cast<std::uint64_t>(rate)) +
-         " -c " + std::to_string(channels) + " " + quoted(converted) + " && mv " +
-         quoted(converted) + " " + quoted(file);
+  const bool is_pattern = path.find_first_of("*?[]{}~") != std::string::npos;
+  return std::string("sox ") + (is_pattern ? "--no-glob " : "") + quoted(file) + " -r " +
+         std::to_string(static_cast<std::uint64_t>(rate)) + " -c " + std::to_string(channels) +
+         " " + quoted(converted) + " && mv " + quoted(converted) + " " + quoted(file);
 }
 
 }  // namespace millrace::training
