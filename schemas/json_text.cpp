@@ -57,6 +57,13 @@ void append_file_name(std::string& out, std::string_view bytes) {
   }
 }
 
+std::string without_bytes(std::string_view json) {
+  std::string text(json);
+  for (std::size_t at = 0; (at = text.find('\\', at)) != std::string::npos; at += 2)
+    if (text.compare(at, 4, "\\udc") == 0) text.replace(at, 4, "\\u00");
+  return text;
+}
+
 void append_flags(std::string& out, std::uint8_t flags) {
   out += '[';
   std::string_view comma;

@@ -19,6 +19,8 @@ void append_string(std::string& out, std::string_view text);
 // As append_string(), for names of files, which need not be UTF-8: a byte that is not is written as
 // \udc80 to \udcff, as Python does it (surrogateescape).
 void append_file_name(std::string& out, std::string_view bytes);
+// JSON with \u0080 to \u00ff in place of such bytes, for parsers that know only whole characters.
+std::string without_bytes(std::string_view json);
 
 // Appends the names of a row's markers in the order of their bits: ["START","RESET"].
 void append_flags(std::string& out, std::uint8_t flags);

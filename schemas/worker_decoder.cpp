@@ -13,6 +13,7 @@
 #include "base/enum_names.h"
 #include "base/event.h"
 #include "base/trigger.h"
+#include "schemas/json_text.h"
 #include "schemas/text.h"
 #include "schemas/wire.h"
 #include "schemas/worker_codec.h"
@@ -268,7 +269,8 @@ bool read(const wire::Batch& in, HandedBatch& out) {
   return in.trigger() < count_of<Trigger>() && has_position(in) && in.rows() <= max_count &&
          in.width() <= max_count && read_rows(in.framed(), true, in.width(), out.framed) &&
          read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
-         out.framed.size() <= in.rows() && (out.failed.empty() || is_json(out.failed)) &&
+         out.framed.size() <= in.rows() &&
+         (out.failed.empty() || is_json(without_bytes(out.failed))) &&
          (out.framed.size() + out.marks.size() > 0 || (in.steps() > 0 && in.rows() > 0));
 }
 
@@ -278,7 +280,8 @@ std::optional<Refused> read(const wire::Refused& in) {
     return std::nullopt;
   Refused refused{.code = in.code()->str(), .message = in.message()->str()};
   if (in.details()) {
-    if (in.details()->size() > max_details || !is_json_object(wire::view(in.details())))
+    if (in.details()->size() > max_details ||
+        !is_json_object(without_bytes(wire::view(in.details()))))
       return std::nullopt;
     refused.details = in.details()->str();
   }

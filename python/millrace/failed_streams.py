@@ -46,8 +46,10 @@ class FailedStreams:
                 del self._last[next(iter(self._last))]
             if failed.stream not in self._logged:
                 self._logged.add(failed.stream)
-                _log.warning("stream %d (%s) is skipped from epoch %d, step %d on: %s", failed.stream, failed.name,
-                             failed.epoch, failed.step, failed.message)
+                # A log is a file of UTF-8, and a name may have other bytes.
+                name, message = (text.encode(errors="backslashreplace").decode() for text in (failed.name, failed.message))
+                _log.warning("stream %d (%s) is skipped from epoch %d, step %d on: %s", failed.stream, name, failed.epoch,
+                             failed.step, message)
 
     @property
     def last(self) -> list[FailedStream]:

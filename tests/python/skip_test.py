@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import os
 import pickle
 import tempfile
 import unittest
@@ -54,6 +55,19 @@ class Skipping(DatasetTest):
                 self.assertEqual((first.reason, second.epoch, data.stats.failed), ("read", 1, 2))
                 self.assertIn("2.wav", first.message)
                 self.assertEqual(len([line for line in logged.output if "skipped" in line]), 1)
+
+    def test_the_name_of_a_skipped_stream_need_not_be_utf_8(self):
+        folder = self.folder_of_files()
+        path = os.path.join(os.fsencode(folder), b"gr\xf6.wav")
+        write_wav(folder / "a.wav", arrays(20)[0])
+        os.rename(folder / "a.wav", path)
+        data = self.skipping(folder)
+        os.remove(path)
+        with self.assertLogs("millrace", logging.WARNING) as logged:
+            list(data)
+        self.assertEqual(data.failed[0].name, os.fsdecode(b"gr\xf6"))
+        self.assertIn(os.fsdecode(path), data.failed[0].message)
+        self.assertIn("(gr\\udcf6) is skipped", logged.output[0])
 
     def test_a_bad_value_costs_the_rows_up_to_the_end_and_the_next_stream_has_reset(self):
         streams = [np.ones(40, np.float32), np.full(12, 2, np.float32)]

@@ -17,10 +17,12 @@ struct DataError {
   std::uint64_t epoch = 0, step = 0;
 };
 
-// The text as one printable line of at most 4000 bytes, which fits into a Refused.
+// The text as one printable line of about 4000 bytes at most, which fits into a Refused. A byte
+// that is not UTF-8 is written as \xf6.
 std::string printable_line(std::string_view text);
 
-// A JSON object with stream, name, message, fault, epoch and step.
+// A JSON object with stream, name, message, fault, epoch and step. A byte of the name or the
+// message that is not UTF-8 is written as by append_file_name().
 std::string to_json(const DataError& error);
 
 // A place in the sequence of batches.

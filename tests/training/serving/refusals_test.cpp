@@ -34,8 +34,16 @@ TEST_CASE("a refusal can be sent, whatever bytes its texts have") {
   }
 }
 
+TEST_CASE("a refusal has the bytes of a name that is not UTF-8") {
+  const auto refused =
+      refusal_of({.error = {DataFault::read, "/gr\xf6.wav: damaged"}, .name = "gr\xf6"});
+  CHECK(refused.message == R"(stream 0 "gr\xf6": /gr\xf6.wav: damaged)");
+  CHECK_THAT(refused.details,
+             Catch::Contains(R"("name":"gr\udcf6","message":"/gr\udcf6.wav: damaged")"));
+}
+
 TEST_CASE("a line keeps its characters, except those that cannot be printed") {
   CHECK(printable_line("a\tb\nc") == "a b c");
-  CHECK(printable_line("\xc3\xa9\xff!") == "\xc3\xa9?!");
+  CHECK(printable_line("\xc3\xa9\xff!") == "\xc3\xa9\\xff!");
   CHECK(printable_line(std::string(5000, 'x')).size() == 4000);
 }
