@@ -102,7 +102,8 @@ class StreamCommand(SystemTest):
         for given, name in ((b"fLaC" + bytes(40), "is FLAC"), (b"OggS" + bytes(40), "is Ogg"), (bytes(4) + b"ftypisom", "is MP4"),
                             (b"RIFX" + header()[4:], "is RIFX")):
             with open(self.file("redirected", given), "rb") as file:
-                redirected = subprocess.run([MILLRACE, "stream", "-"], stdin=file, capture_output=True, timeout=PATIENCE)
+                redirected = subprocess.run([MILLRACE, "stream", "-", "--url", f"ws://127.0.0.1:{self.served.port}"], stdin=file,
+                                            capture_output=True, timeout=PATIENCE)
             for errors in self.refused("-", given=given), redirected.stderr.decode():
                 self.assertIn(name, errors)
                 self.assertNotIn("--format", errors)
