@@ -106,7 +106,9 @@ TEST_CASE("a plan is unchanged when it is written and read") {
 TEST_CASE("the step of a batch is unchanged when it is written and read") {
   Encoder encoder;
   Decoder decoder(max_size);
-  const auto result = decoder.to_worker(encoder.encode(batch()));
+  HandedBatch sent = batch();
+  sent.failed = R"([{"stream":1}])";
+  const auto result = decoder.to_worker(encoder.encode(sent));
   REQUIRE(result.has_value());
   const auto& got = std::get<HandedBatch>(*result);
   CHECK(got.epoch == 2);

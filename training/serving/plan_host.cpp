@@ -227,8 +227,11 @@ void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<Da
 
 void PlanHost::note_shortened(const AttachedTrainer& trainer, const TextError& error) {
   if (shortened_.insert(error.stream).second)
-    settings_.log(warning("name is cut, and meta left out", trainer.name,
-                          error.name + ": " + error.error.message));
+    settings_.log({.what = "name or meta is too long",
+                   .worker = trainer.name,
+                   .why = error.error.message,
+                   .stream = error.name,
+                   .warning = true});
 }
 
 void PlanHost::fail(AttachedTrainer& trainer, const DataError& error) {
