@@ -231,7 +231,8 @@ class Served(unittest.TestCase):
             self.assertIn(self.paths[3].name, data.failed[0].message)
             self.assertEqual(data.stats.failed, 1)
             data.close()
-        self.assertEqual(server.metric("millrace_training_errors_total", '{reason="read"}'), 1)
+        # Once per epoch: the server makes batches ahead, perhaps those of epoch 1 too.
+        self.assertIn(server.metric("millrace_training_errors_total", '{reason="read"}'), (1, 2))
         wait_for(lambda: any("stream is skipped" in line for line in server.errors), "the log")
         self.assertEqual(len([line for line in server.errors if "stream is skipped" in line]), 1)
 

@@ -217,30 +217,20 @@ void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<Da
     std::erase_if(counted, [&](const auto& one) { return one.first + 1 < error.epoch; });
     if (counted.emplace(error.epoch, error.stream).second) stats_.errors[error.error.fault].add();
     if (skipped_.insert(error.stream).second)
-      settings_.log({.what = "stream is skipped",
-                     .worker = trainer.name,
-                     .why = error.error.message,
-                     .stream = error.name,
-                     .warning = true});
+      settings_.log(warning("stream is skipped", trainer.name, error.error.message, error.name));
   }
 }
 
 void PlanHost::note_shortened(const AttachedTrainer& trainer, const TextError& error) {
   if (shortened_.insert(error.stream).second)
-    settings_.log({.what = "name or meta is too long",
-                   .worker = trainer.name,
-                   .why = error.error.message,
-                   .stream = error.name,
-                   .warning = true});
+    settings_.log(
+        warning("name or meta is too long", trainer.name, error.error.message, error.name));
 }
 
 void PlanHost::fail(AttachedTrainer& trainer, const DataError& error) {
   stats_.errors[error.error.fault].add();
-  settings_.log({.what = "stream cannot be delivered",
-                 .worker = trainer.name,
-                 .why = error.error.message,
-                 .stream = error.name,
-                 .warning = true});
+  settings_.log(
+      warning("stream cannot be delivered", trainer.name, error.error.message, error.name));
   refuse(trainer, refusal_of(error));
 }
 

@@ -15,8 +15,9 @@ struct WorkerEvent {
   bool warning = false;          // an operator may have to act
 };
 
-inline WorkerEvent warning(std::string_view what, std::string_view worker, std::string_view why) {
-  return {.what = what, .worker = worker, .why = why, .warning = true};
+inline WorkerEvent warning(std::string_view what, std::string_view worker, std::string_view why,
+                           std::string_view stream = {}) {
+  return {.what = what, .worker = worker, .why = why, .stream = stream, .warning = true};
 }
 
 // Writes a line to the log. A hub calls it on its home thread.
