@@ -55,12 +55,18 @@ PatchedFile::Patch patch(const HeaderField& field, std::uint64_t value) {
   return made;
 }
 
-PatchedFile::Patch patch_for(const SampleExtent& extent) {
-  return patch(extent.header.field, extent.held + extent.header.field.more);
+// libsndfile does not know the name BW64 and the length that was found, and of RF64 it reads only
+// the length in `ds64`.
+std::vector<PatchedFile::Patch> patches_for(const SampleExtent& extent) {
+  std::vector<PatchedFile::Patch> patches;
+  const SampleBytes& header = extent.header;
+  if (header.is_bw64)
+    patches.push_back({.at = header.head, .bytes = {'R', 'F', '6', '4'}, .count = 4});
+  if (extent.whole != header.declared)
+    patches.push_back(patch(header.field, extent.whole + header.field.more));
+  if (header.ds64.bytes > 0) patches.push_back(patch(header.ds64, extent.whole));
+  return patches;
 }
-
-// libsndfile does not know the name BW64.
-constexpr PatchedFile::Patch rf64{.bytes = {'R', 'F', '6', '4'}, .count = 4};
 
 PatchedFile& patched_file(void* user) { return *static_cast<PatchedFile*>(user); }
 
@@ -79,9 +85,10 @@ SF_VIRTUAL_IO patched_input{
 }  // namespace
 
 bool AudioFile::is_deep(const std::string& path) {
+  AudioFile file(path);
   SF_INFO format{};
-  const File opened(sf_open(path.c_str(), SFM_READ, &format));
-  if (!opened) return false;
+  const auto extent = find_samples(path);
+  if (!file.open(extent ? &*extent : nullptr, format)) return false;
   switch (format.format & SF_FORMAT_SUBMASK) {
     case SF_FORMAT_PCM_24:
     case SF_FORMAT_PCM_32:
@@ -107,6 +114,7 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
   const auto extent = find_samples(path);
   if (const auto opened = file.open(extent ? &*extent : nullptr, format); !opened)
     return opened.error();
+  if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) file.open_mpeg(format);
   file.rate_ = format.samplerate;
   file.channels_ = static_cast<std::uint32_t>(format.channels);
   file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;
@@ -119,13 +127,14 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
 }
 
 Result<void, std::string> AudioFile::open(const SampleExtent* extent, SF_INFO& format) {
-  if (extent != nullptr && extent->held > extent->header.declared)
-    open_patched(std::make_unique<PatchedFile>(path_, patch_for(*extent)), format);
-  else if (extent != nullptr && extent->header.is_bw64)
-    open_patched(std::make_unique<PatchedFile>(path_, rf64), format);
+  if (extent != nullptr) {
+    auto patches = patches_for(*extent);
+    const PatchedFile::Shown shown{.begin = extent->header.head};
+    if (!patches.empty() || shown.begin > 0)
+      open_patched(std::make_unique<PatchedFile>(path_, std::move(patches), shown), format);
+  }
   if (!file_) file_.reset(sf_open(path_.c_str(), SFM_READ, &format));
   if (!file_) return "cannot be read as audio: " + reason_of_failed_open();
-  if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) open_mpeg(format);
   return {};
 }
 
@@ -136,13 +145,17 @@ void AudioFile::open_mpeg(SF_INFO& format) {
   const auto found = count_mpeg_frames(path_);
   if (!found) return;
   if (found->counted && (found->frames > *found->counted || found->frames + 1 == *found->counted))
-    open_patched(
-        std::make_unique<PatchedFile>(
-            path_, patch({.at = found->counted_at, .bytes = 4, .big_endian = true}, found->frames)),
-        format);
+    open_patched(std::make_unique<PatchedFile>(
+                     path_,
+                     std::vector{patch({.at = found->counted_at, .bytes = 4, .big_endian = true},
+                                       found->frames)},
+                     PatchedFile::Shown{}),
+                 format);
   else if (!found->counted &&
            static_cast<std::uint64_t>(format.frames) != found->frames * found->samples)
-    open_patched(std::make_unique<PatchedFile>(path_, PatchedFile::Patch{}, found->end), format);
+    open_patched(std::make_unique<PatchedFile>(path_, std::vector<PatchedFile::Patch>{},
+                                               PatchedFile::Shown{.end = found->end}),
+                 format);
 }
 
 // Keeps what is open if libsndfile cannot read the patched file.

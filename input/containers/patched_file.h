@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/file_descriptor.h"
 
@@ -20,14 +21,21 @@ class PatchedFile {
     std::size_t count = 0;  // number of these bytes
   };
 
-  // `hidden_end`: if not 0, the file ends at this offset, and seek() cannot find the end, so that
-  // no length is estimated from the size.
-  PatchedFile(const std::string& path, const Patch& patch, std::uint64_t hidden_end = 0);
+  // The part of a file that is shown.
+  struct Shown {
+    std::uint64_t begin =
+        0;  // offset in the file; that of the patches, too, is counted in the file
+    // If not 0, the file ends at this offset, and seek() cannot find the end, so that no length is
+    // estimated from the size.
+    std::uint64_t end = 0;
+  };
+
+  PatchedFile(const std::string& path, std::vector<Patch> patches, const Shown& shown);
 
   // False: the file cannot be opened.
   explicit operator bool() const { return static_cast<bool>(file_); }
-  std::int64_t size() const { return size_; }
-  std::int64_t tell() const { return at_; }
+  std::int64_t size() const { return end_ - begin_; }
+  std::int64_t tell() const { return at_ - begin_; }
   // As lseek(). -1: it fails.
   std::int64_t seek(std::int64_t offset, int whence);
   // As read(). 0: the end, or an error.
@@ -35,9 +43,9 @@ class PatchedFile {
 
  private:
   FileDescriptor file_;
-  Patch patch_;
-  bool hides_end_;  // at size_
-  std::int64_t size_ = 0, at_ = 0;
+  std::vector<Patch> patches_;
+  bool hides_end_;
+  std::int64_t begin_, end_, at_;  // offsets in the file
 };
 
 }  // namespace millrace

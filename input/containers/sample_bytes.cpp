@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string_view>
+#include <span>
 
 #include "base/file_descriptor.h"
+#include "input/containers/bytes_behind.h"
 #include "input/containers/header_reader.h"
 
 namespace millrace {
@@ -19,14 +20,6 @@ constexpr std::uint64_t unknown_size = 0x7fff'0000;  // and more
 constexpr std::uint64_t ds64_size = 0xffff'ffff;     // RF64: the chunk `ds64` has the size
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 constexpr int most_chunks = 1000;
-constexpr std::uint64_t longest_chunk = 1 << 26;  // behind the samples, with a name that is unknown
-
-// Chunks and tags that follow samples, whatever their size.
-constexpr std::array<std::string_view, 38> names_behind{
-    "LIST", "fact", "bext", "iXML", "aXML", "axml", "_PMX", "cue ",    "plst", "smpl",
-    "inst", "acid", "JUNK", "junk", "PAD ", "FLLR", "id3 ", "ID3 ",    "DISP", "PEAK",
-    "cart", "chna", "umid", "levl", "MARK", "INST", "COMT", "NAME",    "AUTH", "ANNO",
-    "(c) ", "APPL", "CHAN", "info", "strg", "ID3",  "TAG",  "APETAGEX"};
 
 // How a kind of file writes its chunks.
 struct Layout {
@@ -103,10 +96,11 @@ void skip_id3(HeaderReader& header) {
   header.skip(size);
 }
 
-// The chunks of a file, up to its samples.
+// The chunks of a file whose header begins at `head`, up to its samples.
 class Chunks {
  public:
-  Chunks(const Layout& layout, HeaderReader& header) : layout_(layout), header_(header) {}
+  Chunks(const Layout& layout, std::uint64_t head, HeaderReader& header)
+      : layout_(layout), head_(head), header_(header) {}
 
   std::optional<SampleBytes> find_samples() {
     for (int chunk = 0; chunk < most_chunks; ++chunk) {
@@ -134,7 +128,8 @@ class Chunks {
       long_field_ = {.at = header_.at(), .bytes = 8};
       long_size_ = header_.number(8);
     }
-    const std::uint64_t next = end + (layout_.align - end % layout_.align) % layout_.align;
+    const std::uint64_t next =
+        end + (layout_.align - (end - head_) % layout_.align) % layout_.align;
     header_.skip(next - std::min(next, header_.at()));
   }
 
@@ -146,57 +141,34 @@ class Chunks {
     if (long_field_.bytes > 0 && size == ds64_size) {
       found_.field = long_field_;
       found_.declared = long_size_;
+    } else {
+      found_.ds64 = long_field_;
     }
     return found_;
   }
 
   const Layout layout_;
+  const std::uint64_t head_;
   HeaderReader& header_;
   SampleBytes found_;
   HeaderField long_field_;
   std::uint64_t long_size_ = 0;
 };
 
-bool is_letter(char c) { return c >= ' ' && c <= '~'; }
-
 std::uint64_t bytes_read(int file, std::uint64_t at, std::span<std::uint8_t> into) {
   const ssize_t got = ::pread(file, into.data(), into.size(), static_cast<off_t>(at));
   return static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
 }
 
-// True if a file that was written in sectors has only zeros from here on.
-bool only_zeros(int file, std::uint64_t at) {
-  std::array<std::uint8_t, 4096> part{};
-  for (std::uint64_t got = 0; (got = bytes_read(file, at, part)) > 0; at += got)
-    if (!std::ranges::all_of(std::span(part).first(got), [](std::uint8_t b) { return b == 0; }))
-      return false;
-  return true;
-}
-
 // True if samples follow those that the header declares.
 bool has_more(int file, const SampleBytes& header) {
-  const std::uint64_t behind = header.begin + header.declared;
-  std::array<std::uint8_t, behind_bytes> next{};
-  const std::uint64_t count = bytes_read(file, behind, next);
-  return are_samples(header, std::span(next).first(count)) && !only_zeros(file, behind);
-}
-
-bool is_chunk(std::string_view text, bool big_endian) {
-  if (std::ranges::any_of(names_behind, [&](auto name) { return text.starts_with(name); }))
-    return true;
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < 4; ++i)
-    size |= std::uint64_t{static_cast<std::uint8_t>(text[big_endian ? 7 - i : 4 + i])} << (8 * i);
-  return std::ranges::all_of(text.substr(0, 4), is_letter) && size < longest_chunk;
-}
-
-// A value of 8 bits that is repeated may be silence.
-bool is_text(std::string_view text) {
-  const auto is_written = [](char c) {
-    return is_letter(c) || c == '\n' || c == '\r' || c == '\t';
-  };
-  return std::ranges::all_of(text, is_written) &&
-         text.find_first_not_of(text.front()) != std::string_view::npos;
+  BytesBehind behind(header);
+  for (std::uint64_t at = header.begin + header.declared; !behind.decided();) {
+    const std::uint64_t got = bytes_read(file, at, behind.room());
+    behind.add(got);
+    at += got;
+  }
+  return behind.are_samples();
 }
 
 }  // namespace
@@ -206,35 +178,22 @@ bool SampleBytes::is_known() const {
 }
 
 std::optional<SampleBytes> read_sample_bytes(HeaderReader& header) {
+  std::uint64_t head = 0;
   std::string magic = header.name();
   if (magic.starts_with("ID3")) {
     skip_id3(header);
+    head = header.at();
     magic = header.name();
   }
-  if (magic == ".snd") {
-    const SampleBytes found = read_au(header);
-    return header.ended() ? std::nullopt : std::optional(found);
-  }
-  const auto layout = layout_of(magic, header);
-  if (!layout || header.ended()) return std::nullopt;
-  auto found = Chunks(*layout, header).find_samples();
-  if (found) found->is_bw64 = magic == "BW64";
+  std::optional<SampleBytes> found;
+  if (magic == ".snd")
+    found = read_au(header);
+  else if (const auto layout = layout_of(magic, header))
+    found = Chunks(*layout, head, header).find_samples();
+  if (!found || header.ended()) return std::nullopt;
+  found->head = head;
+  found->is_bw64 = magic == "BW64";
   return found;
-}
-
-// A length that is not 0 is contradicted only by more than a few bytes, and a long field was
-// written by a program that knew the length.
-bool are_samples(const SampleBytes& header, std::span<const std::uint8_t> next) {
-  const std::size_t block = header.format ? header.format->block : 0;
-  const bool has_length = header.declared > 0;
-  if (has_length && header.field.bytes != 4) return false;
-  if (next.size() < (has_length ? behind_bytes : std::clamp<std::size_t>(block, 8, behind_bytes)))
-    return false;
-  const std::string_view text(reinterpret_cast<const char*>(next.data()), next.size());
-  const bool padded = (header.begin + header.declared) % 2 == 1;  // chunks begin at even offsets
-  if (is_chunk(text, header.field.big_endian)) return false;
-  if (padded && text.size() > 8 && is_chunk(text.substr(1), header.field.big_endian)) return false;
-  return !is_text(text);
 }
 
 std::optional<SampleExtent> find_samples(const std::string& path) {
@@ -247,13 +206,10 @@ std::optional<SampleExtent> find_samples(const std::string& path) {
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   const std::uint64_t available = size - std::min(size, header->begin);
   SampleExtent extent{.header = *header, .held = available, .whole = available};
-  const std::uint64_t declared = header->declared;
-  if (declared == 0) {
-    if (!has_more(file.get(), *header)) extent.held = extent.whole = 0;
-  } else if (declared <= available) {
-    if (!has_more(file.get(), *header)) extent.held = extent.whole = declared;
-  } else if (header->is_known()) {
-    extent.whole = declared;
+  if (header->declared > available) {
+    if (header->is_known()) extent.whole = header->declared;
+  } else if (!has_more(file.get(), *header)) {
+    extent.held = extent.whole = header->declared;
   }
   return extent;
 }

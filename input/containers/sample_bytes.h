@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace millrace {
@@ -32,7 +30,9 @@ struct SampleBytes {
   std::uint64_t begin = 0;            // offset in the file
   std::uint64_t declared = 0;         // bytes
   HeaderField field{};                // has `declared`
-  bool is_bw64 = false;               // the file begins with "BW64", which is RF64 by another name
+  HeaderField ds64{};                 // the length that RF64 has too, if `field` is another one
+  std::uint64_t head = 0;             // offset of the header: behind an ID3 tag
+  bool is_bw64 = false;               // begins with "BW64", which is RF64 by another name
 
   // False: the header does not have the length. Programs that write to a pipe, or that are killed,
   // do not know it, and leave 0 or a large number.
@@ -43,14 +43,6 @@ struct SampleBytes {
 // BW64), also after an ID3 tag, AIFF, W64, CAF and AU. nullopt: it is another file, or it ends
 // before its samples.
 std::optional<SampleBytes> read_sample_bytes(HeaderReader& header);
-
-// The bytes behind the declared samples that show what they are.
-inline constexpr std::size_t behind_bytes = 64;
-
-// True if these bytes, which follow the declared samples, are samples too: the header declares less
-// than the file has. False if they are a chunk, a tag, text, or too few. `next`: the first
-// behind_bytes, or all if there are fewer. Zeros up to the end of the file are no samples either.
-bool are_samples(const SampleBytes& header, std::span<const std::uint8_t> next);
 
 // The samples that a file has, whatever its header says.
 struct SampleExtent {

@@ -92,26 +92,50 @@ TEST_CASE("a WAV file whose header has no length, or less than the file, is read
   CHECK(decoded(folder / "a.wav") == 16'000);
 }
 
+TEST_CASE("quiet samples of 8 bits are no text") {
+  const TemporaryDirectory folder;
+  const std::uint32_t size = GENERATE(0u, 800u);
+  std::vector<float> samples(16'000);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] = -static_cast<float>(i % 3 + 2) / 128;  // as z, { and |
+  write_audio(folder / "a.wav", samples, {.format = SF_FORMAT_WAV | SF_FORMAT_PCM_U8});
+  set_size(folder / "a.wav", size);
+  CHECK(decoded(folder / "a.wav") == 16'000);
+}
+
 TEST_CASE("a BW64 file is read as RF64") {
   const TemporaryDirectory folder;
-  write_audio(folder / "a.wav", noise(1'000, 1), {.format = SF_FORMAT_RF64 | SF_FORMAT_PCM_16});
+  const int values = GENERATE(+SF_FORMAT_PCM_16, +SF_FORMAT_PCM_24);
+  write_audio(folder / "a.wav", noise(1'000, 1), {.format = SF_FORMAT_RF64 | values});
   std::string bytes = bytes_of(folder / "a.wav");
   bytes.replace(0, 4, "BW64");
   write(folder / "a.wav", bytes);
   CHECK(opened_file(folder / "a.wav").frames() == 1'000u);
   CHECK(decoded(folder / "a.wav") == 1'000);
+  CHECK(AudioFile::is_deep(folder / "a.wav") == (values == SF_FORMAT_PCM_24));
 }
 
 TEST_CASE("chunks, tags and zeros behind the samples are no audio") {
   const TemporaryDirectory folder;
   const std::string behind =
       GENERATE(std::string("LIST\x0c\0\0\0INFOISFT\0\0\0\0", 20), std::string("x1!~\2\0\0\0ab", 10),
-               "TAG" + std::string(125, 'x'), std::string(512, '\0'), std::string("\x11\x22"));
+               "TAG" + std::string(125, 'x'), std::string("\x11\x22"));
   const std::uint32_t frames = GENERATE(0u, 1'000u);
   write_audio(folder / "a.wav", noise(frames, 1));
   write(folder / "a.wav", bytes_of(folder / "a.wav") + behind);
   CHECK(opened_file(folder / "a.wav").frames() == frames);
   CHECK(decoded(folder / "a.wav") == frames);
+}
+
+TEST_CASE("a file may begin with an ID3 tag") {
+  const TemporaryDirectory folder;
+  const int kind =
+      GENERATE(+SF_FORMAT_WAV, +SF_FORMAT_AIFF, +SF_FORMAT_AU, +SF_FORMAT_W64, +SF_FORMAT_RF64);
+  write_audio(folder / "a", noise(1'000, 1), {.format = kind | SF_FORMAT_PCM_16});
+  const std::string tag("ID3\3\0\0\0\0\0\5title", 15);
+  write(folder / "a", tag + bytes_of(folder / "a"));
+  CHECK(opened_file(folder / "a").frames() == 1'000u);
+  CHECK(decoded(folder / "a") == 1'000);
 }
 
 TEST_CASE("a file that was cut has the length that its header promises") {

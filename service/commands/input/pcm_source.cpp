@@ -31,21 +31,27 @@ Result<std::optional<Bytes>, std::string> PcmSource::read(std::size_t most) {
   return std::optional<Bytes>(Bytes(buffer_).first(std::exchange(filled_, 0)));
 }
 
-// The bytes that have arrived; 0 at the end; nullopt if none have arrived.
+// The next bytes that have arrived, those behind the declared ones too; 0 at the end; nullopt if
+// none have arrived.
 Result<std::optional<std::size_t>, std::string> PcmSource::take(MutableBytes into) {
-  if (left_ > 0 && zeros_ > 0) {
-    const std::size_t count = std::min<std::uint64_t>(zeros_, into.size());
+  if (zeros_unread_ > 0) {
+    const std::size_t count = std::min<std::uint64_t>(zeros_unread_, into.size());
     std::ranges::fill(into.first(count), std::byte{0});
-    zeros_ -= count;
+    zeros_unread_ -= count;
     return std::optional(count);
   }
-  if (next_unread_ > 0) {
-    const std::size_t count = std::min(next_unread_, into.size());
-    std::ranges::copy(Bytes(next_).first(next_count_).last(next_unread_).first(count),
+  if (others_unread_ > 0) {
+    const std::size_t count = std::min(others_unread_, into.size());
+    std::ranges::copy(std::as_bytes(behind_.others()).last(others_unread_).first(count),
                       into.begin());
-    next_unread_ -= count;
+    others_unread_ -= count;
     return std::optional(count);
   }
+  return read_into(into);
+}
+
+// As take(), from the descriptor.
+Result<std::optional<std::size_t>, std::string> PcmSource::read_into(MutableBytes into) {
   ssize_t got = -1;
   do {
     if (!is_readable()) return std::optional<std::size_t>();
@@ -55,32 +61,24 @@ Result<std::optional<std::size_t>, std::string> PcmSource::take(MutableBytes int
   return std::optional(static_cast<std::size_t>(got));
 }
 
-// Reads more of the bytes after the declared ones, until they show what they are: zeros are audio
-// only if something else follows. False: no more have arrived.
+// Reads more of the bytes behind the declared ones, until they show what they are. False: no more
+// have arrived.
 Result<bool, std::string> PcmSource::check_next() {
-  const auto got = take(MutableBytes(next_).subspan(next_count_));
+  const auto got = read_into(std::as_writable_bytes(behind_.room()));
   if (!got) return got.error();
   if (!*got) return false;
-  const bool end = **got == 0;
-  next_count_ += **got;
-  if (!end && next_count_ < next_.size()) return true;
-  std::array<std::uint8_t, behind_bytes> bytes{};
-  std::memcpy(bytes.data(), next_.data(), next_.size());
-  const auto next = std::span(bytes).first(next_count_);
-  const bool zeros = std::ranges::all_of(next, [](std::uint8_t byte) { return byte == 0; });
-  has_more_ = !(end && zeros) && (zeros_ > 0 || are_samples(header_, next));
-  if (has_more_ && zeros) {
-    zeros_ += std::exchange(next_count_, 0);
-    return true;
-  }
+  behind_.add(**got);
+  if (!behind_.decided()) return true;
   checks_next_ = false;
-  left_ = has_more_ ? all : 0;
-  next_unread_ = has_more_ ? next_count_ : 0;
+  if (!behind_.are_samples()) return true;
+  left_ = all;
+  zeros_unread_ = behind_.zeros();
+  others_unread_ = behind_.others().size();
   return true;
 }
 
 std::string PcmSource::length_notice() const {
-  if (has_more_ && header_.is_known()) return std::string(more_than_header);
+  if (behind_.are_samples() && header_.is_known()) return std::string(more_than_header);
   if (missing_ == 0) return {};
   const std::uint64_t frame = format_.frame_bytes();
   return "ends after " + std::to_string((header_.declared - missing_) / frame) + " of the " +

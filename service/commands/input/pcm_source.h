@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "input/containers/bytes_behind.h"
 #include "input/containers/sample_bytes.h"
 #include "service/commands/input/audio_source.h"
 
@@ -26,7 +26,8 @@ class PcmSource final : public AudioSource {
         format_(format),
         header_(header.value_or(SampleBytes())),
         left_(header ? header->declared : all),
-        checks_next_(header.has_value()) {}
+        checks_next_(header.has_value()),
+        behind_(header_) {}
 
   const AudioFormat& format() const override { return format_; }
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override;
@@ -38,6 +39,7 @@ class PcmSource final : public AudioSource {
 
   bool is_readable() const;
   Result<std::optional<std::size_t>, std::string> take(MutableBytes into);
+  Result<std::optional<std::size_t>, std::string> read_into(MutableBytes into);
   Result<bool, std::string> check_next();
 
   const FileDescriptor file_;
@@ -45,14 +47,12 @@ class PcmSource final : public AudioSource {
   const SampleBytes header_;
   std::uint64_t left_;         // bytes that may still be read
   std::uint64_t missing_ = 0;  // declared bytes that did not arrive
-  bool has_more_ = false;      // audio followed the declared bytes
   std::vector<std::byte> buffer_;
-  std::size_t filled_ = 0;   // bytes of buffer_
-  bool checks_next_;         // the bytes after the declared ones decide whether audio follows
-  std::uint64_t zeros_ = 0;  // those of these bytes that come first and are not read yet
-  std::array<std::byte, behind_bytes> next_{};  // the bytes after them
-  std::size_t next_count_ = 0;
-  std::size_t next_unread_ = 0;  // the last ones, if they are audio and not read yet
+  std::size_t filled_ = 0;  // bytes of buffer_
+  bool checks_next_;        // the bytes behind the declared ones decide whether audio follows
+  BytesBehind behind_;
+  std::uint64_t zeros_unread_ = 0;  // those of behind_ that are audio and not read yet
+  std::size_t others_unread_ = 0;
 };
 
 }  // namespace millrace
