@@ -43,7 +43,7 @@ std::string refusal(const WavFormat& found) {
 // Raw audio has no signature: only then is it an answer to give its format.
 std::string not_wav(const HeaderReader& header) {
   const std::string_view container = container_name(header.beginning());
-  if (container == "WAV") return "ends within its WAV header";
+  if (container == "WAV" || container == "W64") return "ends within its WAV header";
   if (container.empty())
     return "is not WAV; for raw audio give --format s16le --rate 16000 --channels 1" +
            std::string(convert);
@@ -62,6 +62,7 @@ Result<WavHeader, std::string> read_wav_header(int descriptor) {
     if (!format) return refusal(*found->format);
     return WavHeader{.format = *format, .samples = *found};
   }
+  if (found && !found->field.big_endian) return std::string("has no format before its samples");
   if (header.at() < longest_signature) header.skip(longest_signature - header.at());
   return not_wav(header);
 }

@@ -183,4 +183,18 @@ TEST_CASE("silence from a pipe without a length is read while it comes") {
   CHECK((*silence)->size() == 1'000);
 }
 
+TEST_CASE("a header without a format, and one that ends, are errors that say so") {
+  const auto error = [](const std::string& bytes) {
+    Pipe pipe(bytes);
+    pipe.out = FileDescriptor();
+    return read_wav_header(pipe.in.get()).error();
+  };
+  const std::string head = "RIFF" + number(99, 4) + "WAVE";
+  CHECK(error(head + "data" + number(8, 4) + "12345678") == "has no format before its samples");
+  CHECK(error("ID3\3" + number(0, 6) + head + "data" + number(8, 4)) ==
+        "has no format before its samples");
+  CHECK(error(head + "fmt " + number(16, 4)) == "ends within its WAV header");
+  CHECK(error("riff\x2e\x91\xcf\x11" + number(0, 30)) == "ends within its WAV header");
+}
+
 }  // namespace millrace
