@@ -66,7 +66,9 @@ TEST_CASE("offset and duration of a manifest are the part of the file, and of th
   CHECK(tsv[0].offset == 2);
   CHECK(tsv[0].name == "a-2");
   CHECK(tsv[0].meta == R"({"offset":2,"duration":null})");
-  CHECK(parsed(R"({"path":"a","offset":"2"})", ManifestForm::json_lines)[0].offset == 2);
+  for (const std::string two : {"2", " 2", "+2 "})
+    CHECK(parsed(R"({"path":"a","offset":")" + two + "\"}", ManifestForm::json_lines)[0].offset ==
+          2);
   CHECK(fault("{\"path\":\"a\",\"offset\":-1}", ManifestForm::json_lines) ==
         "line 1 \"offset\" must be a number of seconds");
   CHECK(fault("path\tduration\na\t0\n", ManifestForm::tsv) ==
@@ -97,6 +99,19 @@ TEST_CASE("fields that choose a part of a file in another way are refused by nam
     CHECK_THAT(fault("path\t" + field + "\na\t1.5\n", ManifestForm::tsv), Catch::Contains(refusal));
     CHECK(parsed("path\t" + field + "\na\tphone\n", ManifestForm::tsv).size() == 1);
   }
+  for (const std::string time :
+       {"0:01", "00:00:02.5", " 0.1", "0.1 ", "+0.1", "-1", ".5", "0.1s"}) {
+    CHECK_THAT(fault("{\"path\":\"a\",\"end\":\"" + time + "\"}", ManifestForm::json_lines),
+               Catch::Contains("\"end\" is not supported: "));
+    CHECK_THAT(fault("path\tend\na\t" + time + "\n", ManifestForm::tsv),
+               Catch::Contains("\"end\" is not supported: "));
+  }
+  CHECK_THAT(fault(R"({"path":"a","Start":1})", ManifestForm::json_lines),
+             Catch::Contains("\"Start\" is not supported: "));
+  CHECK_THAT(fault(R"({"path":"a","start":{"s":1}})", ManifestForm::json_lines),
+             Catch::Contains("\"start\" is not supported: "));
+  CHECK(parsed(R"({"path":"a","start":"","end":null,"channel":"- left"})", ManifestForm::json_lines)
+            .size() == 1);
 }
 
 TEST_CASE("paths and names of a manifest need not be UTF-8") {

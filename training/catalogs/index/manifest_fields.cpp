@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -22,6 +23,15 @@ constexpr std::array<std::string_view, 34> refused{
     "segment_end",  "channel",      "channel_id",    "channel_selector",
     "onset",        "offset_ms"};
 
+// Without spaces at both ends, and without a plus.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(spaces), text.size()));
+  text = text.substr(0, text.find_last_not_of(spaces) + 1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  return text;
+}
+
 }  // namespace
 
 bool is_part_field(std::string_view field) { return field == "offset" || field == "duration"; }
@@ -39,7 +49,9 @@ std::string set_part_field(ManifestEntry& entry, std::string_view field, double 
 }
 
 bool is_refused_field(std::string_view field) {
-  return std::ranges::find(refused, field) != refused.end();
+  const auto same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
+  return std::ranges::any_of(refused,
+                             [&](auto name) { return std::ranges::equal(name, field, same); });
 }
 
 std::string refused_field_text(std::string_view field) {
@@ -49,11 +61,19 @@ std::string refused_field_text(std::string_view field) {
 }
 
 std::optional<double> number_in(std::string_view text) {
+  text = trimmed(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
     return std::nullopt;
   return value;
+}
+
+bool is_number_or_time(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('-')) text.remove_prefix(1);
+  if (text.starts_with('.')) text.remove_prefix(1);
+  return !text.empty() && text.front() >= '0' && text.front() <= '9';
 }
 
 }  // namespace millrace::training

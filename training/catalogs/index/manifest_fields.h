@@ -16,11 +16,14 @@ bool is_part_field(std::string_view field);
 // Sets one of them. Empty, or why the value is not one.
 std::string set_part_field(ManifestEntry& entry, std::string_view field, double value);
 
-// True for a field that chooses a part of the file in another way, if its value is a number.
+// True for a field that chooses a part of the file in another way, in any case of its letters, if
+// its value is a number or a time.
 bool is_refused_field(std::string_view field);
 std::string refused_field_text(std::string_view field);
 
-// The number that a text is. nullopt: it is no number.
+// The number that a text is; spaces around it and a plus do not count. nullopt: it is no number.
 std::optional<double> number_in(std::string_view text);
+// True for text that begins with a number, such as 0:01 and 1.5s. Other text is a word.
+bool is_number_or_time(std::string_view text);
 
 }  // namespace millrace::training
