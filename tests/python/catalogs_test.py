@@ -186,7 +186,9 @@ class Catalogs(DatasetTest):
         data = self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))
         self.assertEqual(([data.name(0), data.name(1)], data.rate), (["u1", "u2"], 16000))
         self.assertEqual(data.next().framed["begin"].tolist(), [0, 0])
-        for times, text in (("0.25 1.6", "'u1' ends at 1.6 s"), ("1 1.2", "'u1' begins at 1 s"), ("0.5 -2", "a later end")):
+        for times, text in (("0.25 1.6", "'u1' ends at 1.6 s"), ("1 1.2", "'u1' begins at 1 s"), ("0.5 -2", "a later end"),
+                            ("0.99999 1.2", "'u1' begins at 0.99999 s"), ("0.50001 0.50002", "has no samples at 16000 Hz"),
+                            ("0.5 inf", "a later end"), ("inf -1", "a later end"), ("nan 1", "a later end")):
             (self.folder / "segments").write_text(f"u1 rec {times}\n")
             with self.assertRaisesRegex(ValueError, text):
                 self.data(millrace.catalogs.Kaldi(self.folder / "wav.scp", segments=self.folder / "segments"))

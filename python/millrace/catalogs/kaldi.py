@@ -36,7 +36,8 @@ class Kaldi:
         rate: float | None = None,
     ) -> None:
         """``segments``: a file with lines of name, key, begin and end in seconds: each line is a stream, a part of the
-        audio of its key, up to its end if that is -1 or up to 0.5 s later. False: ``wav.scp`` is read whole, although its folder has ``segments``.
+        audio of its key, up to its end if that is -1 or up to 0.5 s later. False: ``wav.scp`` is read whole, although
+        its folder has ``segments``.
 
         ``companions``: sources of companions, as for Dataset. ``rate``: frames per second, usually 100; audio has its own.
 
@@ -109,9 +110,12 @@ class Kaldi:
         seconds = len(matrix) / rate
         if math.inf > part[1] > seconds + _OVERSHOOT:
             raise ValueError(f"segment {name!r} ends at {part[1]:g} s; {place} has {seconds:g} s")
-        if part[0] >= seconds:
+        begin, end = round(part[0] * rate), round(min(part[1], seconds) * rate)
+        if begin >= len(matrix):
             raise ValueError(f"segment {name!r} begins at {part[0]:g} s; {place} has {seconds:g} s")
-        return matrix[round(part[0] * rate) : round(min(part[1], seconds) * rate)]
+        if begin == end:
+            raise ValueError(f"segment {name!r} from {part[0]:g} s to {part[1]:g} s has no samples at {rate:g} Hz")
+        return matrix[begin:end]
 
     def _head(self, i: int) -> tuple[int, int, np.dtype[Any], Place] | None:
         """Rows, columns, type and place of a binary matrix in a file; None for everything else."""
@@ -160,12 +164,11 @@ def _parts(path: str, files: Mapping[str, str], scp: str) -> list["_Entry"]:
             begin, end = (float(time) for time in times)
         except ValueError:
             begin = end = 0
-        if end == -1:  # the end of the audio
-            end = math.inf
-        if not 0 <= begin < end:
+        is_whole = end == -1  # up to the end of the audio
+        if not (0 <= begin < end < math.inf or (is_whole and 0 <= begin < math.inf)):
             raise ValueError(f"{path}: segment {name!r} must have a begin and a later end in seconds,"
                              f" not {' '.join(times)!r}")
         if key not in files:
             raise ValueError(f"{path}: segment {name!r} is a part of {key!r}, which {scp} does not have")
-        parts.append((name, files[key], (begin, end)))
+        parts.append((name, files[key], (begin, math.inf if is_whole else end)))
     return parts
