@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Companions whose entries are arrays of Python."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ _ELEMENTS = {"int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "flo
              "float64": "f32", "bool": "u8"}
 _TYPES = {"s16": "<i2", "s32": "<i4", "s64": "<i8", "u8": "u1", "f16": "<f2", "f32": "<f4"}
 _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
-_SUFFICIENT = 8  # different numbers of entries that a ratio does not fit by coincidence
 
 #: A companion for the extension: name, element, values, frames_per_entry, entries_per_frame and source.
 Entry = tuple[str, str, int, int, int, "SourceOfEntries"]
@@ -137,27 +135,17 @@ def ratio_of(name: str, ratio: Mapping[str, int], entries: Callable[[int], int],
 
 def _inferred(name: str, entries: Callable[[int], int], catalog: _core.Catalog) -> tuple[int, int]:
     """The ratio that the lengths show, if they do not fit it by coincidence (training/catalogs/companion_ratio.h)."""
-    fits, other = _fitting(entries, catalog)
-    if not fits:
-        raise ValueError(f"companion {name!r}: {_lengths(other, entries, catalog)}, and no whole ratio fits all streams")
-    sampled = {catalog.frames(i): entries(i) for i in range(min(catalog.size, _SAMPLED)) if catalog.frames(i)}
-    if len(sampled) == 1 and (exact := [frames // count for frames, count in sampled.items() if frames % count == 0]):
-        return exact[0], 1
-    certain = all(frames % fits[0][0] == 0 for frames in sampled) or _is_certain(sampled, fits[0][0])
-    if (len(fits) > 1 and fits[0] != (1, 1)) or not certain:
-        raise ValueError(f"companion {name!r}: the lengths fit frames_per_entry={fits[0][0]}, perhaps by coincidence: give it,"
-                         f' as in {{"source": …, "frames_per_entry": {fits[0][0]}}}')
-    return fits[0]
-
-
-def _is_certain(sampled: Mapping[int, int], ratio: int) -> bool:
-    counts = set(sampled.values())
-    if len(counts) < _SUFFICIENT or max(counts) < 2 * min(counts):
-        return False
-    # Another ratio with floor(frames / ratio) + 1 entries, as librosa counts.
-    least = max(frames // count + 1 for frames, count in sampled.items())
-    most = min(frames // (count - 1) for frames, count in sampled.items() if count > 1)
-    return least > most or least == most == ratio
+    ratio = _core.CompanionRatio()
+    sampled = range(min(catalog.size, _SAMPLED))
+    for i in sampled:
+        if not ratio.add(catalog.frames(i), entries(i)):
+            raise ValueError(f"companion {name!r}: {_lengths(i, entries, catalog)}, and no whole ratio fits all"
+                             " streams")
+    found = ratio.values()
+    if found is None and any(catalog.frames(i) for i in sampled):
+        raise ValueError(f"companion {name!r}: the lengths fit {ratio.text()}: give it, as in"
+                         ' {"source": …, "frames_per_entry": …}')
+    return found or (1, 1)
 
 
 def _lengths(i: int, entries: Callable[[int], int], catalog: _core.Catalog) -> str:
@@ -166,30 +154,3 @@ def _lengths(i: int, entries: Callable[[int], int], catalog: _core.Catalog) -> s
 
 def _entries(frames: int, frames_per_entry: int, entries_per_frame: int) -> int:
     return -(-frames // frames_per_entry) * entries_per_frame
-
-
-def _fitting(entries: Callable[[int], int], catalog: _core.Catalog) -> tuple[list[tuple[int, int]], int]:
-    """The ratios that fit the lengths of the first streams, at most two; or none, and the first stream without one."""
-    least, most = 1, math.inf  # frames_per_entry
-    multiple: int | None = None  # entries_per_frame, if it is not 1
-    for i in range(min(catalog.size, _SAMPLED)):
-        frames, count = catalog.frames(i), entries(i)
-        if frames == count == 0:
-            continue
-        if frames == 0 or count == 0 or (count > frames and count % frames):
-            return [], i
-        if count > frames:
-            multiple = multiple or count // frames
-        else:
-            least = max(least, -(-frames // count))
-            most = min(most, math.inf if count == 1 else (frames - 1) // (count - 1))
-        if least > most or (multiple is not None and count != frames * multiple):
-            return [], i
-    return [(1, multiple)] if multiple is not None else list(_some(least, most)), 0
-
-
-def _some(least: int, most: float) -> Iterator[tuple[int, int]]:
-    if least <= most:
-        yield least, 1
-    if least + 1 <= most:
-        yield least + 1, 1

@@ -102,6 +102,9 @@ class Arrays(DatasetTest):
         for lengths in range(16000, 16008), (16000, 15900), range(8000, 24000, 800):
             with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
                 self.data(arrays(*lengths), companions={"labels": entries([n // 160 + 1 for n in lengths])})
+        lengths = 5931, 13309, 16866, 17216, 21288, 26951, 28374, 28860
+        with self.assertRaisesRegex(ValueError, "161 frames per entry, perhaps by coincidence: give it"):
+            self.data(arrays(*lengths), companions={"labels": entries([n // 160 for n in lengths])})
         lengths = range(8000, 24000, 1017)
         data = self.data(arrays(*lengths), companions={"labels": entries([-(-n // 160) for n in lengths])})
         self.assertEqual(data.companions["labels"].frames_per_entry, 160)

@@ -18,13 +18,10 @@ bool CompanionRatio::add(std::uint64_t frames, std::uint64_t entries) {
   if (frames == 0 && entries == 0) return true;
   if (frames == 0 || entries == 0) return false;
   lengths_.insert(frames);
-  entries_.insert(entries);
+  compare(frames, entries);
   // ⌈frames / k⌉ = entries: frames / entries <= k < frames / (entries - 1).
   least_frames_ = std::max(least_frames_, (frames - 1) / entries + 1);
   if (entries > 1) most_frames_ = std::min(most_frames_, (frames - 1) / (entries - 1));
-  // ⌊frames / k⌋ + 1 = entries.
-  least_centred_ = std::max(least_centred_, frames / entries + 1);
-  if (entries > 1) most_centred_ = std::min(most_centred_, frames / (entries - 1));
   if (entries % frames == 0) {
     least_entries_ = std::max(least_entries_, entries / frames);
     most_entries_ = std::min(most_entries_, entries / frames);
@@ -34,10 +31,29 @@ bool CompanionRatio::add(std::uint64_t frames, std::uint64_t entries) {
   return least_frames_ <= most_frames_ || least_entries_ <= most_entries_;
 }
 
+// Compares a stream with those before. If several have equal entries, the longest and the shortest
+// suffice.
+void CompanionRatio::compare(std::uint64_t frames, std::uint64_t entries) {
+  Extent& own = extents_.try_emplace(entries, Extent{frames, frames}).first->second;
+  own = {std::min(own.shortest, frames), std::max(own.longest, frames)};
+  for (const auto& [others, extent] : extents_) {
+    const bool is_more = entries > others;
+    const Extent &high = is_more ? own : extent, &low = is_more ? extent : own;
+    const std::uint64_t difference = is_more ? entries - others : others - entries;
+    // ⌊(frames + any) / k⌋ = entries: (difference - 1) k < frames - frames < (difference + 1) k.
+    const std::uint64_t widest = high.longest - std::min(high.longest, low.shortest);
+    const std::uint64_t closest = high.shortest - std::min(high.shortest, low.longest);
+    least_step_ = std::max(least_step_, widest / (difference + 1) + 1);
+    if (difference > 1)
+      most_step_ =
+          std::min(most_step_, (std::max<std::uint64_t>(closest, 1) - 1) / (difference - 1));
+  }
+}
+
 // The ratio of streams of one length; 0: no ratio divides it.
 std::uint64_t CompanionRatio::of_equal_lengths() const {
-  const bool equal = lengths_.size() == 1 && *lengths_.begin() % *entries_.begin() == 0;
-  return equal ? *lengths_.begin() / *entries_.begin() : 0;
+  const bool equal = lengths_.size() == 1 && *lengths_.begin() % extents_.begin()->first == 0;
+  return equal ? *lengths_.begin() / extents_.begin()->first : 0;
 }
 
 bool CompanionRatio::divides_all() const {
@@ -46,9 +62,10 @@ bool CompanionRatio::divides_all() const {
 }
 
 bool CompanionRatio::is_certain() const {
-  if (entries_.size() < sufficient || *entries_.rbegin() < 2 * *entries_.begin()) return false;
-  const bool same = least_centred_ == least_frames_ && most_centred_ == least_frames_;
-  return same || least_centred_ > most_centred_;
+  if (extents_.size() < sufficient) return false;
+  if (least_frames_ > most_frames_)
+    return true;  // several entries per frame: no rounding fits them
+  return least_step_ == least_frames_ && most_step_ == least_frames_;
 }
 
 bool CompanionRatio::found() const {

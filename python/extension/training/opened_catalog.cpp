@@ -15,6 +15,7 @@
 #include "python/extension/text.h"
 #include "python/extension/training/object_catalog.h"
 #include "python/extension/training/object_companions.h"
+#include "training/catalogs/companion_ratio.h"
 #include "training/catalogs/open_catalog.h"
 
 namespace millrace::python {
@@ -54,7 +55,8 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
   return sources;
 }
 
-// The files at `path`. `progress` is called while the index is made, `warn` as in CatalogSettings.
+// The files at `path`. `progress` is called while the index is made, `warn` as in
+// CatalogSettings.
 OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element,
                          std::optional<double> rate, std::optional<std::uint32_t> channels,
                          const std::string& pipeline, nb::iterable companions,
@@ -153,6 +155,14 @@ std::uint64_t frames(const OpenedCatalog& opened, std::uint64_t stream) {
   return opened.catalog->frames(stream);
 }
 
+// A tuple of frames_per_entry and entries_per_frame, or None if the lengths do not show them.
+nb::object ratio_values(const training::CompanionRatio& ratio) {
+  if (!ratio.found()) return nb::none();
+  CompanionFormat format;
+  ratio.set(format);
+  return nb::make_tuple(format.frames_per_entry, format.entries_per_frame);
+}
+
 }  // namespace
 
 void add_catalogs(nb::module_& module) {
@@ -173,6 +183,11 @@ void add_catalogs(nb::module_& module) {
              nb::arg("companions"), nb::arg("progress"), nb::arg("warn"), nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
+  nb::class_<training::CompanionRatio>(module, "CompanionRatio")
+      .def(nb::init<>())
+      .def("add", &training::CompanionRatio::add)
+      .def("text", &training::CompanionRatio::text)
+      .def("values", &ratio_values);
 }
 
 }  // namespace millrace::python

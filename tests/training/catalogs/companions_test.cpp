@@ -228,6 +228,9 @@ TEST_CASE("a ratio that lengths show by coincidence is asked for") {
   };
   const auto librosa = [](std::uint64_t frames) { return frames / 160 + 1; };
   const auto kaldi = [](std::uint64_t frames) { return (frames - 400) / 160 + 1; };
+  const auto wav2vec = [](std::uint64_t frames) { return (frames - 400) / 320 + 1; };
+  const auto floor = [](std::uint64_t frames) { return frames / 160; };
+  const auto rounded = [](std::uint64_t frames) { return (frames + 80) / 160; };
   const auto ours = [](std::uint64_t frames) { return (frames + 159) / 160; };
   std::vector<std::uint64_t> close, multiples, narrow, wide;
   for (std::uint64_t i = 0; i < 20; ++i) {
@@ -240,6 +243,34 @@ TEST_CASE("a ratio that lengths show by coincidence is asked for") {
   CHECK(!found(narrow, kaldi));
   CHECK(!found(narrow, ours));
   CHECK(found(wide, ours));
+  CHECK(!found({5931, 13309, 16866, 17216, 21288, 26951, 28374, 28860}, floor));
+  // Lengths of all kinds: a wrong ratio is never found.
+  std::uint32_t state = 1;
+  const auto next = [&state] { return state = state * 1664525u + 1013904223u; };
+  const auto no_other = [&](auto entries_of, std::uint64_t step) {
+    for (int times = 0; times < 2'000; ++times) {
+      const std::uint64_t shortest = 1'000u << (next() >> 28) % 7,
+                          most = shortest * (2 + next() % 19);
+      CompanionRatio ratio;
+      bool fits = true;
+      for (int stream = 0; stream < 10 && fits; ++stream) {
+        const std::uint64_t length = shortest + next() % most;
+        fits = ratio.add(length, entries_of(length));
+      }
+      CompanionFormat format;
+      if (fits && ratio.found()) {
+        ratio.set(format);
+        if (format.frames_per_entry != step) return false;
+      }
+    }
+    return true;
+  };
+  CHECK(no_other(librosa, 160));
+  CHECK(no_other(kaldi, 160));
+  CHECK(no_other(wav2vec, 320));
+  CHECK(no_other(floor, 160));
+  CHECK(no_other(rounded, 160));
+  CHECK(no_other(ours, 160));
 }
 
 TEST_CASE("a ratio that divides no length of the streams is asked for") {
