@@ -68,6 +68,13 @@ std::vector<PatchedFile::Patch> patches_for(const SampleExtent& extent) {
   return patches;
 }
 
+// The tag before RF64 is an error to libsndfile, and chunks behind W64 are samples.
+PatchedFile::Shown shown_of(const SampleExtent& extent) {
+  const SampleBytes& header = extent.header;
+  const bool is_long = header.format && header.field.bytes == 8 && extent.held == extent.whole;
+  return {.begin = header.head, .end = is_long ? header.begin + extent.held : 0};
+}
+
 PatchedFile& patched_file(void* user) { return *static_cast<PatchedFile*>(user); }
 
 SF_VIRTUAL_IO patched_input{
@@ -129,8 +136,8 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
 Result<void, std::string> AudioFile::open(const SampleExtent* extent, SF_INFO& format) {
   if (extent != nullptr) {
     auto patches = patches_for(*extent);
-    const PatchedFile::Shown shown{.begin = extent->header.head};
-    if (!patches.empty() || shown.begin > 0)
+    const auto shown = shown_of(*extent);
+    if (!patches.empty() || shown.begin > 0 || shown.end > 0)
       open_patched(std::make_unique<PatchedFile>(path_, std::move(patches), shown), format);
   }
   if (!file_) file_.reset(sf_open(path_.c_str(), SFM_READ, &format));
@@ -153,9 +160,10 @@ void AudioFile::open_mpeg(SF_INFO& format) {
                  format);
   else if (!found->counted &&
            static_cast<std::uint64_t>(format.frames) != found->frames * found->samples)
-    open_patched(std::make_unique<PatchedFile>(path_, std::vector<PatchedFile::Patch>{},
-                                               PatchedFile::Shown{.end = found->end}),
-                 format);
+    open_patched(
+        std::make_unique<PatchedFile>(path_, std::vector<PatchedFile::Patch>{},
+                                      PatchedFile::Shown{.end = found->end, .hides_end = true}),
+        format);
 }
 
 // Keeps what is open if libsndfile cannot read the patched file.

@@ -13,11 +13,11 @@ namespace millrace {
 PatchedFile::PatchedFile(const std::string& path, std::vector<Patch> patches, const Shown& shown)
     : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
       patches_(std::move(patches)),
-      hides_end_(shown.end > 0),
+      hides_end_(shown.hides_end),
       begin_(static_cast<std::int64_t>(shown.begin)),
       end_(static_cast<std::int64_t>(shown.end)),
       at_(begin_) {
-  if (!hides_end_)
+  if (end_ == 0)
     end_ = file_ ? std::max<std::int64_t>(begin_, ::lseek(file_.get(), 0, SEEK_END)) : begin_;
 }
 
@@ -31,10 +31,8 @@ std::int64_t PatchedFile::seek(std::int64_t offset, int whence) {
 
 std::int64_t PatchedFile::read(std::span<std::uint8_t> into) {
   ssize_t got = 0;
-  if (hides_end_) {
-    const auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(0, end_ - at_));
-    into = into.first(std::min<std::uint64_t>(into.size(), rest));
-  }
+  const auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(0, end_ - at_));
+  into = into.first(std::min<std::uint64_t>(into.size(), rest));
   do got = ::pread(file_.get(), into.data(), into.size(), at_);
   while (got < 0 && errno == EINTR);
   if (got <= 0) return 0;

@@ -21,13 +21,11 @@ class PatchedFile {
     std::size_t count = 0;  // number of these bytes
   };
 
-  // The part of a file that is shown.
+  // The part of a file that is shown, by offsets in the file, as those of patches.
   struct Shown {
-    std::uint64_t begin =
-        0;  // offset in the file; that of the patches, too, is counted in the file
-    // If not 0, the file ends at this offset, and seek() cannot find the end, so that no length is
-    // estimated from the size.
-    std::uint64_t end = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;   // 0: that of the file
+    bool hides_end = false;  // seek() cannot find the end: no length is estimated from the size
   };
 
   PatchedFile(const std::string& path, std::vector<Patch> patches, const Shown& shown);
@@ -44,7 +42,7 @@ class PatchedFile {
  private:
   FileDescriptor file_;
   std::vector<Patch> patches_;
-  bool hides_end_;
+  const bool hides_end_;
   std::int64_t begin_, end_, at_;  // offsets in the file
 };
 

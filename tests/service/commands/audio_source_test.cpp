@@ -47,6 +47,14 @@ std::string long_wav(const std::string& name, std::uint64_t length, std::uint64_
          number(size, 4) + rest;
 }
 
+// W64 begins chunks at multiples of 8, and counts their heads.
+std::string w64(std::uint64_t size, const std::string& rest) {
+  const std::string same = "\xf3\xac\xd3\x11\x8c\xd1\0\xc0\x4f\x8e\xdb\x8a"s;
+  return "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\0\0"s + number(104 + rest.size(), 8) +
+         "wave" + same + "fmt " + same + number(40, 8) + format_chunk(1, 16).substr(8) + "data" +
+         same + number(size, 8) + rest;
+}
+
 // What a source gives, or its error.
 struct Given {
   std::string bytes{}, notice{};
@@ -145,6 +153,7 @@ std::vector<Example> examples() {
   for (const std::string name : {"RF64", "BW64"}) {
     const std::uint64_t none = 0xffffffff;
     all.push_back({"its length", long_wav(name, 8'000, none, sound), 4'000});
+    all.push_back({"a chunk behind", long_wav(name, 8'000, none, sound + list), 4'000});
     all.push_back({"no length", long_wav(name, 0, none, sound), 4'000});
     all.push_back({"too large a length", long_wav(name, ~std::uint64_t{0}, none, sound), 4'000});
     all.push_back({"a part", long_wav(name, 1'000, none, sound), 500});
@@ -158,6 +167,11 @@ std::vector<Example> examples() {
                        long_wav(name, 0, none, sound),
                    4'000});
   }
+  all.push_back({"its length", w64(8'024, sound), 4'000});
+  all.push_back({"no length", w64(0, sound), 4'000});
+  all.push_back({"an empty length", w64(24, sound), 4'000});
+  all.push_back({"too large a length", w64(~std::uint64_t{0}, sound), 4'000});
+  all.push_back({"a chunk behind", w64(8'024, sound + list), 4'000});
   return all;
 }
 
