@@ -30,13 +30,15 @@ TEST_CASE("a stream may be a part of its file, mapped or decoded") {
   }
 }
 
-TEST_CASE("a part that ends behind its file is an error that names the stream") {
+TEST_CASE("a part that ends behind its file, or has no frame, is an error that names the stream") {
   AudioFolder folder;
   folder.add("a.wav", 16'000, 1);
-  write_text(folder / "m.jsonl", R"({"path":"a.wav","name":"b","offset":0.5,"duration":2})"
-                                 "\n");
-  CHECK(error_of({.path = folder / "m.jsonl"}) ==
-        folder / "a.wav" + ": ends before the part of the stream \"b\": it has 16000 frames");
+  for (const std::string part : {R"("offset":0.5,"duration":2)", R"("offset":0.99999)",
+                                 R"("offset":0.50001,"duration":0.00001)"}) {
+    write_text(folder / "m.jsonl", R"({"path":"a.wav","name":"b",)" + part + "}\n");
+    CHECK(error_of({.path = folder / "m.jsonl"}) ==
+          folder / "a.wav" + ": does not have the part of the stream \"b\": it has 16000 frames");
+  }
 }
 
 TEST_CASE("a file that was cut is shorter than its index says, in every part") {

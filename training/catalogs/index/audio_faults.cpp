@@ -31,7 +31,7 @@ std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& f
   const FilePart rest{.before = before, .frames = file.frames - before};
   if (!entry.duration) return rest;
   const double end = std::round((entry.offset + *entry.duration) * file.rate);
-  if (end > frames + slack) return std::nullopt;
+  if (end > frames + slack || end == begin) return std::nullopt;
   // Most manifests have the duration of the whole file, rounded.
   if (end >= frames || (before == 0 && end > frames - slack / 5)) return rest;
   return FilePart{.before = before, .frames = static_cast<std::uint64_t>(end) - before};
@@ -50,7 +50,7 @@ AudioFaults::AudioFaults(const std::vector<ManifestEntry>& entries,
                format_text(rate_, channels_) +
                "; convert it: " + conversion_command(paths[i], rate_, channels_);
     if (reason.empty() && !part_of(entries[i], file))
-      reason = "ends before the part of the stream \"" + entries[i].name + "\": it has " +
+      reason = "does not have the part of the stream \"" + entries[i].name + "\": it has " +
                std::to_string(file.frames) + " frames";
     if (reason.empty()) continue;
     reasons_[i] = paths[i] + ": " + reason;

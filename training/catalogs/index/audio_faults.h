@@ -18,8 +18,8 @@ struct FilePart {
   std::uint64_t frames = 0;
 };
 
-// nullopt: the file ends before the part. A part that ends within 50 ms of the end of the file ends
-// there: manifests round their seconds.
+// nullopt: the file ends before the part, or the part is shorter than a frame. A part that ends
+// within 50 ms of the end of the file ends there: manifests round their seconds.
 std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& file);
 
 // The files of a catalog that cannot be used: they cannot be read, end before their part, or have
