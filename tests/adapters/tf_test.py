@@ -34,9 +34,10 @@ class TensorFlow(Folders):
 
     def test_a_data_set_whose_last_batch_was_taken_continues_with_the_next_epoch(self):
         data = self.dataset()
-        for _ in itertools.islice(data, len(data)):
+        steps = len(data)
+        for _ in itertools.islice(data, steps):
             pass
-        self.assertEqual([listed(batch) for batch in millrace.tf.dataset(data)], epochs_of(self.dataset(), 2)[len(data):])
+        self.assertEqual([listed(batch) for batch in millrace.tf.dataset(data)], epochs_of(self.dataset(), 2)[steps:])
 
     def test_an_iteration_of_replicas_that_is_left_early_is_followed_by_the_next_epoch(self):
         given = millrace.tf.dataset(self.dataset(), tf.distribute.InputContext(num_replicas_in_sync=2))
