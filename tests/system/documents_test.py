@@ -31,7 +31,7 @@ TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start
            "deploy_kubernetes", "deploy_package", "deploy_package_try", "deploy_worker"}
 TESTED |= {"try_page", "try_page_elsewhere", "in_process", "drawn_sizes"}  # by try_commands_test, installed_test, rules_test
 TESTED |= {f"recording_{name}" for name in ("ls", "export", "find", "replay", "rm", "python", "returnn", "lhotse")}  # by recording_guide_test
-TESTED |= {f"training_{name}" for name in "loop labels chunks resume ddp server served object augment plan stats torch tf returnn".split()}
+TESTED |= {f"training_{name}" for name in "loop labels chunks skip resume ddp server served object augment plan stats torch tf returnn".split()}
 
 
 def runs(name):

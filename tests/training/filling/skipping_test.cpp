@@ -63,6 +63,7 @@ TEST_CASE("rows of a failed stream are padding rows until its end, in batches of
   Eight eight;
   auto clean = eight.loader();
   const auto all = read_epoch(clean);
+  clean.stop();
   eight.catalog->on_read = [](std::uint64_t stream, std::uint64_t begin) -> Read {
     if (stream == 4 && begin == 8) return ReadError{DataFault::read, "four.wav: damaged"};
     return {};  // it could be read from there on
@@ -118,6 +119,7 @@ TEST_CASE(
       loader.give_back(*batch);
     }
     CHECK(failures == 1);
+    loader.stop();
     eight.catalog->on_open = nullptr;
   }
 }
