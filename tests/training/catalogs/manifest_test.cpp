@@ -90,7 +90,9 @@ TEST_CASE("a manifest that is written from a manifest has the same parts of file
 }
 
 TEST_CASE("fields that choose a part of a file in another way are refused by name") {
-  for (const std::string field : {"start", "end", "channel", "begin_frame", "start_time"}) {
+  for (const std::string field :
+       {"start", "end", "channel", "begin_frame", "start_time", "seg_start", "startTime",
+        "channel_idx", "Offset", "supervision_start", "END-SECONDS", "to", "starttime"}) {
     const std::string refusal = "\"" + field + "\" is not supported: ";
     CHECK_THAT(fault("{\"path\":\"a\",\"" + field + "\":1}", ManifestForm::json_lines),
                Catch::Contains(refusal));
@@ -112,6 +114,18 @@ TEST_CASE("fields that choose a part of a file in another way are refused by nam
              Catch::Contains("\"start\" is not supported: "));
   CHECK(parsed(R"({"path":"a","start":"","end":null,"channel":"- left"})", ManifestForm::json_lines)
             .size() == 1);
+}
+
+TEST_CASE("lists that choose a part of a file are refused, and what a file has is not") {
+  for (const std::string field : {R"("segment":[1,2])", R"("segment":{"start":1,"end":2})",
+                                  R"("channels":[0,1])", R"("time":[1,2])", R"("start":[1])"})
+    CHECK_THAT(fault(R"({"path":"a",)" + field + "}", ManifestForm::json_lines),
+               Catch::Contains(" is not supported: "));
+  for (const std::string field :
+       {R"("segment":7)", R"("segment_id":7)", R"("channels":2)", R"("num_channels":2)",
+        R"("num_frames":16000)", R"("end_of_turn":1)", R"("start":null)", R"("words":[1,2])",
+        R"("time":1700000000)", R"("9":1)", R"("":1)"})
+    CHECK(parsed(R"({"path":"a",)" + field + "}", ManifestForm::json_lines).size() == 1);
 }
 
 TEST_CASE("paths and names of a manifest need not be UTF-8") {

@@ -87,7 +87,8 @@ class TsvLines {
   // Empty, or the error.
   static std::string read_part(ManifestEntry& entry, std::string_view field,
                                std::string_view value) {
-    if (is_refused_field(field) && is_number_or_time(value)) return refused_field_text(field);
+    if (is_number_or_time(value) && is_refused_field(field, false))
+      return refused_field_text(field);
     if (!is_utf8(value)) return "has a field \"" + std::string(field) + "\" that is not UTF-8";
     if (!is_part_field(field) || value.empty()) return {};
     return set_part_field(entry, field, number_in(value).value_or(-1));
@@ -127,10 +128,10 @@ std::optional<double> number_of(const json::value& value) {
 std::string read_part(const json::object& object, ManifestEntry& entry) {
   for (const auto& member : object) {
     const json::value& value = member.value();
-    const bool is_chosen = value.is_string()
-                               ? is_number_or_time(value.get_string())
-                               : value.is_number() || value.is_array() || value.is_object();
-    if (is_chosen && is_refused_field(member.key())) return refused_field_text(member.key());
+    const bool is_list = value.is_array() || value.is_object();
+    const bool chooses =
+        value.is_string() ? is_number_or_time(value.get_string()) : is_list || value.is_number();
+    if (chooses && is_refused_field(member.key(), is_list)) return refused_field_text(member.key());
   }
   for (const std::string_view field : {"offset", "duration"}) {
     const json::value* value = object.if_contains(field);

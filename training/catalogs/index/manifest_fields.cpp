@@ -3,25 +3,49 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace millrace::training {
 namespace {
 
 constexpr double most_seconds = 1e9;
 
-constexpr std::array<std::string_view, 34> refused{
-    "start",        "end",          "begin",         "stop",
-    "start_time",   "end_time",     "begin_time",    "stop_time",
-    "time_start",   "time_end",     "start_s",       "end_s",
-    "start_sec",    "end_sec",      "start_ms",      "end_ms",
-    "start_frame",  "end_frame",    "begin_frame",   "stop_frame",
-    "frame_offset", "first_frame",  "last_frame",    "start_sample",
-    "end_sample",   "begin_sample", "sample_offset", "segment_start",
-    "segment_end",  "channel",      "channel_id",    "channel_selector",
-    "onset",        "offset_ms"};
+// A field chooses a part of a file if one of its words does, and the others only say more about it:
+// start_ms and supervisionStart, but not end_of_sentence.
+constexpr std::array<std::string_view, 14> choosing{
+    "start",  "starttime", "begin", "begintime", "end",   "endtime", "stop",
+    "offset", "onset",     "from",  "to",        "first", "last",    "channel"};
+constexpr std::array<std::string_view, 8> choosing_in_lists{
+    "segment", "seg", "time", "span", "interval", "range", "channels", "region"};
+constexpr std::array<std::string_view, 30> saying_more{
+    "s",     "sec",          "secs",      "second",      "seconds",   "ms",
+    "msec",  "milliseconds", "us",        "ns",          "samples",   "sample",
+    "frame", "frames",       "timestamp", "t",           "position",  "pos",
+    "index", "idx",          "id",        "selector",    "clip",      "cut",
+    "audio", "wav",          "file",      "supervision", "utterance", "utt"};
+
+// The words of start_time, startTime or Start-Time: start and time.
+std::vector<std::string> words_of(std::string_view field) {
+  std::vector<std::string> words;
+  bool begins = true, was_lower = false;
+  for (const char c : field) {
+    const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z';
+    if (upper || lower) {
+      if (begins || (upper && was_lower)) words.emplace_back();
+      words.back() += static_cast<char>(c | 0x20);
+    }
+    begins = !upper && !lower;
+    was_lower = lower;
+  }
+  return words;
+}
+
+bool has(std::span<const std::string_view> words, const std::string& word) {
+  return std::ranges::count(words, word) > 0;
+}
 
 // Without spaces at both ends, and without a plus.
 std::string_view trimmed(std::string_view text) {
@@ -48,10 +72,17 @@ std::string set_part_field(ManifestEntry& entry, std::string_view field, double 
   return {};
 }
 
-bool is_refused_field(std::string_view field) {
-  const auto same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
-  return std::ranges::any_of(refused,
-                             [&](auto name) { return std::ranges::equal(name, field, same); });
+bool is_refused_field(std::string_view field, bool is_list) {
+  if (is_part_field(field)) return false;
+  bool chooses = false;
+  for (const std::string& word : words_of(field)) {
+    const bool in_lists = has(choosing_in_lists, word);
+    if (has(choosing, word) || (is_list && in_lists))
+      chooses = true;
+    else if (!in_lists && !has(saying_more, word))
+      return false;
+  }
+  return chooses;
 }
 
 std::string refused_field_text(std::string_view field) {

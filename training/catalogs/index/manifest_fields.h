@@ -16,9 +16,10 @@ bool is_part_field(std::string_view field);
 // Sets one of them. Empty, or why the value is not one.
 std::string set_part_field(ManifestEntry& entry, std::string_view field, double value);
 
-// True for a field that chooses a part of the file in another way, in any case of its letters, if
-// its value is a number or a time.
-bool is_refused_field(std::string_view field);
+// True for a field that chooses a part of the file in another way, if its value is a number, a
+// time, or a list or an object of numbers: start, end_ms, segmentStart, channel_idx, or a list
+// named segment.
+bool is_refused_field(std::string_view field, bool is_list);
 std::string refused_field_text(std::string_view field);
 
 // The number that a text is; spaces around it and a plus do not count. nullopt: it is no number.
