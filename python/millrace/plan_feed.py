@@ -189,7 +189,7 @@ class LocalFeed:
     def loader(self) -> _core.Loader:
         process = os.getpid()
         if self._loader is None or self._process != process or self._loader.left_behind:
-            self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step)
+            self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step, self._loader)
             self._process = process
         return self._loader
 

@@ -88,10 +88,10 @@ struct BatchFiller::Impl {
   std::vector<Message> received;
   std::deque<Job*> own;  // to be filled by this thread
 
-  std::shared_ptr<Queue<Message>> messages;          // to the first thread
-  Queue<Job*> results;                               // to the caller
-  std::vector<std::unique_ptr<Queue<Job*>>> work;    // to the other threads
-  std::vector<FailedStreams> failed_streams{parts};  // by thread
+  std::shared_ptr<Queue<Message>> messages;        // to the first thread
+  Queue<Job*> results;                             // to the caller
+  std::vector<std::unique_ptr<Queue<Job*>>> work;  // to the other threads
+  std::vector<FailedStreams> skipped{parts};       // by thread
   std::atomic<bool> stopping{false};
   std::atomic<std::uint64_t> failed{none_failed};  // number of the first job that failed
   std::atomic<Duration::rep> filling{0};
@@ -218,7 +218,7 @@ Job* BatchFiller::Impl::next_job() try {
 }
 
 RowFiller BatchFiller::Impl::row_filler(std::size_t part) {
-  const RowFiller::Part share{part, parts, settings.skip_failed ? &failed_streams[part] : nullptr};
+  const RowFiller::Part share{part, parts, settings.skip_failed ? &skipped[part] : nullptr};
   return {*catalog, function.get(), epochs->plan().slots(settings.rank), share};
 }
 
@@ -328,7 +328,7 @@ BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr
 BatchFiller::~BatchFiller() { stop(); }
 
 void BatchFiller::start(PlanPosition position, bool resets) { impl_->start(position, resets); }
-void BatchFiller::forget_failed() { impl_->failed_streams.assign(impl_->parts, {}); }
+void BatchFiller::set_failed(const FailedStreams& all) { impl_->skipped.assign(impl_->parts, all); }
 bool BatchFiller::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 bool BatchFiller::running() const { return impl_->running; }
 
@@ -338,9 +338,8 @@ void BatchFiller::give(std::uint32_t buffer, worker_protocol::HandedBatch spent)
 
 std::optional<FillResult> BatchFiller::next_until(Time deadline) {
   assert(running());
-  Job* const job = impl_->await(deadline);
-  if (!job) return std::nullopt;
-  return impl_->take(*job);
+  if (Job* const job = impl_->await(deadline)) return impl_->take(*job);
+  return std::nullopt;
 }
 
 Duration BatchFiller::filling() const {

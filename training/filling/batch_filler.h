@@ -69,10 +69,10 @@ class BatchFiller {
 
   // Fills the batches from this position on, across the ends of epochs. Requires: not running().
   // `resets`: the states of the slots are lost: the first row of each slot has RESET. Streams that
-  // have failed in this epoch stay so, up to forget_failed(). Throws std::system_error.
+  // have failed in this epoch stay so, up to set_failed(). Throws std::system_error.
   void start(PlanPosition position, bool resets = false);
-  // Streams that have failed are read again. Requires: not running().
-  void forget_failed();
+  // These streams have failed, and all others are read again. Requires: not running().
+  void set_failed(const FailedStreams& streams);
   // Ends the threads, after the row and the call of a reader or function that are under way. The
   // caller must not hold a lock for which these wait (Python's GIL). Batches that were not taken
   // are dropped; their buffers need not be given again.

@@ -42,12 +42,15 @@ DataError FillingJob::error(const Catalog& catalog) const {
 }
 
 DataError FillingJob::error_of(const Failure& failure, const Catalog& catalog) const {
-  const std::uint64_t stream = planned.framed[failure.row].stream;
+  const PlannedRow& row = planned.framed[failure.row];
   return {.error = failure.error,
-          .stream = stream,
-          .name = catalog.name(stream),
+          .stream = row.stream,
+          .name = catalog.name(row.stream),
           .epoch = planned.epoch,
-          .step = planned.step};
+          .step = planned.step,
+          .copy = row.copy,
+          .frame = row.frame,
+          .good = failure.good};
 }
 
 void FillingJob::end_rows(const Catalog& catalog) {

@@ -57,6 +57,7 @@ struct FillingJob {
     std::size_t row = 0;
     ReadError error;
     std::exception_ptr thrown{};  // then there is no `error`
+    std::uint64_t good = 0;       // as FailedStream::good
   };
   std::vector<std::optional<Failure>> failures;
 

@@ -76,6 +76,7 @@ struct Loader::Impl {
   bool starved = false;  // the filler has no buffer for the next batch
   std::shared_ptr<const EpochPlan> epoch_plan;
   std::uint64_t planned_epoch = 0;  // number of epoch_plan
+  FailedStreams failed;             // in the batches that were taken
 
   Count batches{0}, frames{0}, padding{0}, bodies{0};
   std::atomic<Duration::rep> waited{0}, first{-1};  // first: -1: no batch was taken
@@ -111,6 +112,7 @@ WorkerBatch Loader::Impl::take(FilledBatch filled) {
   const auto arrays =
       arrays_in(slab.memory, slab.shape, catalog->companions(), filled.message.body);
   position.step = filled.message.step + settings.stride;
+  add_failed(failed, filled.failed);
   filled.message.slab = filled.buffer;
   WorkerBatch batch(std::move(filled.message), arrays, slab);
   if (const DeviceArrays* device = buffers.arrays(filled.buffer)) batch.set_device(*device);
@@ -175,10 +177,19 @@ PlanPosition Loader::position() const { return impl_->position; }
 
 void Loader::seek(PlanPosition position, bool resets) {
   stop();
-  if (position != impl_->position) impl_->filler.forget_failed();
+  if (position != impl_->position) {
+    impl_->failed.clear();
+    impl_->filler.set_failed({});
+  }
   impl_->position = position;
   impl_->resets = resets;
   impl_->at_end = false;
+}
+
+void Loader::follow(const Loader& former) {
+  seek(former.impl_->position);
+  impl_->failed = former.impl_->failed;
+  impl_->filler.set_failed(impl_->failed);
 }
 
 bool Loader::stop_until(Time deadline) { return impl_->stop_until(deadline); }

@@ -75,6 +75,9 @@ class Loader {
   // Continues there. As stop(). `resets`: the states of the slots are lost: in the first batch,
   // each row of a slot has RESET. At another position, streams that have failed are read again.
   void seek(PlanPosition position, bool resets = false);
+  // Continues at the position of another loader of the plan, even if its threads cannot be stopped.
+  // Streams that have failed in its batches stay so.
+  void follow(const Loader& former);
   // Ends all threads, and drops the batches that were not taken. The next next_until() starts
   // again, at the same position. Waits for the row that is under way, and so for the call of a
   // reader or a function: the caller must not hold a lock that these need, such as Python's GIL.

@@ -105,7 +105,8 @@ void RowFiller::leave_out(FillingJob& job, std::size_t at) {
   FillingJob::LeftOut& left_out = job.left_out[part_.part];
   left_out.framed.push_back(at);
   const FailedStream& failed = part_.failed->at({job.planned.epoch, row.stream, row.copy});
-  if (row.frame == failed.frame) left_out.failures.push_back({.row = at, .error = failed.error});
+  if (row.frame == failed.frame)
+    left_out.failures.push_back({.row = at, .error = failed.error, .good = failed.good});
 }
 
 void RowFiller::set_failed(FillingJob& job, std::size_t at, ReadError error) {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -13,19 +12,10 @@
 #include "training/catalog.h"
 #include "training/filling/filling_job.h"
 #include "training/filling/open_streams.h"
+#include "training/filling/stream_error.h"
 #include "training/filling/stream_function.h"
 
 namespace millrace::training {
-
-// Where streams have failed in this epoch and the one before. It outlives a RowFiller: a stream
-// that could be read again after a start in the middle of an epoch would come back without the
-// states before.
-struct FailedStream {
-  std::uint64_t frame = 0;  // the row that failed begins there
-  std::uint64_t good = 0;   // the frames before it are good
-  ReadError error{};
-};
-using FailedStreams = std::map<StreamCopy, FailedStream>;
 
 // Writes its part of the rows of each batch, and keeps the streams of these rows open.
 //

@@ -34,6 +34,14 @@ std::string line_of(std::string_view text, bool keeps_bytes) {
 
 }  // namespace
 
+void add_failed(FailedStreams& streams, const std::vector<DataError>& failed) {
+  for (const DataError& error : failed) {
+    std::erase_if(streams, [&](const auto& one) { return one.first.epoch + 1 < error.epoch; });
+    streams.insert_or_assign({error.epoch, error.stream, error.copy},
+                             FailedStream{error.frame, error.good, error.error});
+  }
+}
+
 std::string printable_line(std::string_view text) { return line_of(text, false); }
 
 std::string to_json(const DataError& error) {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "training/catalog.h"
+#include "training/filling/stream_function.h"
 
 namespace millrace::training {
 
@@ -15,7 +18,22 @@ struct DataError {
   std::uint64_t stream = 0;
   std::string name;
   std::uint64_t epoch = 0, step = 0;
+  // If it is skipped: the copy of the stream, and as FailedStream.
+  std::uint32_t copy = 0;
+  std::uint64_t frame = 0, good = 0;
 };
+
+// Where streams have failed in this epoch and the one before. A stream that could be read again in
+// the middle of an epoch would come back without the states before.
+struct FailedStream {
+  std::uint64_t frame = 0;  // the row that failed begins there
+  std::uint64_t good = 0;   // the frames before it are good
+  ReadError error{};
+};
+using FailedStreams = std::map<StreamCopy, FailedStream>;
+
+// Adds the streams that fail in a batch.
+void add_failed(FailedStreams& streams, const std::vector<DataError>& failed);
 
 // The text as one printable line of about 4000 bytes at most, which fits into a Refused. A byte
 // that is not UTF-8 is written as \xf6.

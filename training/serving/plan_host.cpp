@@ -80,8 +80,9 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
 }
 
 void PlanHost::order(std::uint64_t id, const wp::Hello& hello, bool local) {
-  threads_.post(std::nullopt, [this, id, hello, local] {
-    made_.put({id, maker_.make(hello, local, [this, id] { filled_.put(id); })});
+  threads_.post(std::nullopt, [this, id, hello, local, failed = skipped_.of(*hello.trainer)] {
+    made_.put({id, maker_.make(
+                       hello, local, [this, id] { filled_.put(id); }, failed)});
   });
 }
 
@@ -212,11 +213,12 @@ void PlanHost::hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now) 
 
 // Trainers attach again: the log has each stream once, and the metric once per epoch and rank.
 void PlanHost::note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed) {
+  skipped_.add(trainer.rank, failed);
   auto& counted = counted_[trainer.rank.rank];
   for (const DataError& error : failed) {
     std::erase_if(counted, [&](const auto& one) { return one.first + 1 < error.epoch; });
     if (counted.emplace(error.epoch, error.stream).second) stats_.errors[error.error.fault].add();
-    if (skipped_.insert(error.stream).second)
+    if (logged_.insert(error.stream).second)
       settings_.log(warning("stream is skipped", trainer.name, error.error.message, error.name));
   }
 }

@@ -18,6 +18,7 @@
 #include "schemas/worker_protocol.h"
 #include "training/serving/attached_trainer.h"
 #include "training/serving/served_plan.h"
+#include "training/serving/skipped_streams.h"
 #include "training/serving/stats.h"
 #include "training/serving/trainer_maker.h"
 #include "training/serving/trainer_ranks.h"
@@ -103,7 +104,8 @@ class PlanHost final : public WorkerHost {
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, AttachedTrainer> trainers_;
   std::unordered_map<const WorkerConnection*, std::uint64_t> by_link_;
-  std::set<std::uint64_t> skipped_, shortened_;  // streams in the log
+  SkippedStreams skipped_;
+  std::set<std::uint64_t> logged_, shortened_;  // streams in the log
   // Epochs and streams in the metric, by rank: those of the last two epochs.
   std::map<std::uint32_t, std::set<std::pair<std::uint64_t, std::uint64_t>>> counted_;
   worker_protocol::Encoder encoder_;

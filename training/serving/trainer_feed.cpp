@@ -25,11 +25,13 @@ FillerSettings settings_of(const ServedPlan& served, const worker_protocol::Trai
 
 TrainerFeed::TrainerFeed(const ServedPlan& served, std::shared_ptr<Epochs> epochs,
                          const worker_protocol::TrainerHello& trainer,
-                         std::unique_ptr<TrainerMemory> memory, std::function<void()> on_filled)
+                         std::unique_ptr<TrainerMemory> memory, std::function<void()> on_filled,
+                         const FailedStreams& failed)
     : memory_(std::move(memory)),
       filler_(served.catalog, std::move(epochs), *memory_,
               settings_of(served, trainer, memory_->count(), std::move(on_filled))) {
   for (std::uint32_t buffer = memory_->count(); buffer > 0; --buffer) filler_.give(buffer - 1);
+  filler_.set_failed(failed);
   filler_.start({trainer.epoch, trainer.step}, trainer.resets);
 }
 

@@ -24,10 +24,10 @@ namespace millrace::training {
 class TrainerFeed {
  public:
   // Starts to fill. `epochs` are those of a plan of the catalog. `on_filled` as in FillerSettings.
-  // Throws std::system_error.
+  // `failed`: streams that have failed before. Throws std::system_error.
   TrainerFeed(const ServedPlan& served, std::shared_ptr<Epochs> epochs,
               const worker_protocol::TrainerHello& trainer, std::unique_ptr<TrainerMemory> memory,
-              std::function<void()> on_filled);
+              std::function<void()> on_filled, const FailedStreams& failed);
 
   // The next result without waiting; nullopt if it is not filled yet. Throws as BatchFiller does.
   std::optional<FillResult> next() { return filler_.next_until(Time::min()); }

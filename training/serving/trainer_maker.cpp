@@ -22,7 +22,8 @@ Result<std::shared_ptr<Epochs>, wp::Refused> TrainerMaker::epochs_for(Rank rank)
 }
 
 Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool local,
-                                                    std::function<void()> on_filled) try {
+                                                    std::function<void()> on_filled,
+                                                    const FailedStreams& failed) try {
   const wp::TrainerHello& trainer = *hello.trainer;
   const Rank rank{trainer.rank, trainer.world};
   auto epochs = epochs_for(rank);
@@ -49,7 +50,7 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
     made.welcome.slab_bytes = slab;
   }
   made.feed = std::make_unique<TrainerFeed>(served_, std::move(*epochs), trainer, std::move(memory),
-                                            std::move(on_filled));
+                                            std::move(on_filled), failed);
   return made;
 } catch (const EmptyEpoch& error) {
   return wp::Refused{"plan", error.what()};

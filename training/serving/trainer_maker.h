@@ -28,9 +28,11 @@ class TrainerMaker {
   // `bytes` is the budget for the memory of all trainers. Both must outlive it.
   TrainerMaker(const ServedPlan& served, Budget& bytes) : served_(served), bytes_(bytes) {}
 
-  // `local`: the trainer is on this machine and shares memory. Requires: hello.trainer.
+  // `local`: the trainer is on this machine and shares memory. `failed`: as TrainerFeed. Requires:
+  // hello.trainer.
   Result<MadeTrainer, worker_protocol::Refused> make(const worker_protocol::Hello& hello,
-                                                     bool local, std::function<void()> on_filled);
+                                                     bool local, std::function<void()> on_filled,
+                                                     const FailedStreams& failed);
 
  private:
   Result<std::shared_ptr<Epochs>, worker_protocol::Refused> epochs_for(Rank rank);

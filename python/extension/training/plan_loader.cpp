@@ -114,7 +114,8 @@ nb::tuple totals(PlanLoader& python) {
 
 }  // namespace
 
-PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step)
+PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step,
+                       const PlanLoader* former)
     : catalog_(made.catalog),
       frames_(made.catalog->frame_type()),
       stride_(stride),
@@ -125,6 +126,8 @@ PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint6
   frames_.element = settings.dtype;
   fills_itself_ = settings.threads == 0;
   loader_ = std::make_unique<training::Loader>(made.catalog, made.plan, settings, made.function);
+  // In a forked process, the locks of the former one may be held.
+  if (former && !former->is_forked()) loader_->follow(*former->loader_);
 }
 
 PlanLoader::~PlanLoader() {
@@ -190,7 +193,8 @@ void PlanLoader::drop(WorkerBatch& batch) noexcept {
 void add_plan_loader(nb::module_& module) {
   nb::register_exception_translator(translate);
   nb::class_<PlanLoader>(module, "Loader")
-      .def(nb::init<const DatasetPlan&, std::uint64_t, std::uint64_t>())
+      .def(nb::init<const DatasetPlan&, std::uint64_t, std::uint64_t, const PlanLoader*>(),
+           nb::arg("plan"), nb::arg("stride"), nb::arg("first_step"), nb::arg("former").none())
       .def("next", &next, nb::arg("seconds").none())
       .def_prop_ro("at_end", [](PlanLoader& loader) { return loader.loader().at_end(); })
       .def_prop_ro("position", &position)

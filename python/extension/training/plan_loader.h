@@ -23,8 +23,9 @@ namespace millrace::python {
 // drop() is thread-safe. All else is confined to one thread.
 class PlanLoader final : public BatchSource {
  public:
-  // Reads every `stride`-th step.
-  PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step);
+  // Reads every `stride`-th step. `former`: as Loader::follow(), or null.
+  PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step,
+             const PlanLoader* former);
   ~PlanLoader() override;
 
   // The next batch, or nullopt at the end of the epoch, or after `seconds`. Runs Python's signal

@@ -262,6 +262,34 @@ TEST_CASE(
       }
 }
 
+TEST_CASE("a loader that follows another one goes on at its place, and failed streams stay so") {
+  Eight eight;
+  std::atomic<bool> busy{true};
+  eight.catalog->on_read = [&](std::uint64_t stream, std::uint64_t begin) -> Read {
+    if (stream == 4 && begin >= 8 && busy) return ReadError{DataFault::read, "busy"};
+    return {};
+  };
+  for (const std::uint32_t threads : {0, 1, 3}) {
+    busy = true;
+    const LoaderSettings settings{.threads = threads, .skip_failed = true};
+    auto whole = eight.loader(settings);
+    const auto all = read_epoch(whole);
+    auto former = eight.loader(settings);
+    std::size_t step = 0;
+    for (bool failed = false; !failed; ++step) {
+      const auto batch = take(former);
+      REQUIRE(batch);
+      failed = !batch->failed().empty();
+      former.give_back(batch->slab());
+    }
+    busy = false;
+    auto loader = eight.loader(settings);
+    loader.follow(former);  // which still fills
+    loader.seek(loader.position());
+    CHECK((read_epoch(loader) == std::vector(all.begin() + static_cast<long>(step), all.end())));
+  }
+}
+
 TEST_CASE("frames before the first row are checked in parts that fit into a cache") {
   const auto catalog = std::make_shared<MemoryCatalog>(FrameType{.element = Element::f32});
   constexpr std::uint64_t frames = 1 << 20, most = (256 << 10) / sizeof(float);

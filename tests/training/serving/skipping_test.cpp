@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that skip failed streams, lost states, and epochs without a step.
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>
@@ -38,6 +40,46 @@ TEST_CASE("a server skips failed streams, counts them, and lists them in their b
     CHECK(steps == clean);
     CHECK(failures == 2);  // once per epoch
     CHECK(server.stats.errors[DataFault::read].value() == 2);
+  }
+}
+
+TEST_CASE(
+    "a skipped stream stays so for a trainer that attaches again, unless its states are lost") {
+  Twelve twelve;
+  twelve.epochs = 1;
+  std::atomic<bool> gone{true};
+  twelve.catalog->on_open = [&](std::uint64_t stream) -> Result<void, ReadError> {
+    if (stream == 5 && gone) return ReadError{DataFault::read, "five.wav: busy"};
+    return {};
+  };
+  auto served = twelve.served();
+  served.skip_failed = true;
+  PlanServer server(std::move(served));
+  const auto is_five = [](const auto& row) { return row.stream == StreamId(5); };
+  for (const std::string& url : {server.url(), server.tcp_url()}) {
+    gone = true;
+    std::uint64_t step = 0;
+    {
+      Worker trainer = attach(url);
+      for (bool failed = false; !failed; ++step) {
+        auto batch = trainer.next_until(soon());
+        REQUIRE(batch);
+        failed = !batch->failed().empty();
+        trainer.done(*batch);
+      }
+    }
+    gone = false;
+    for (const std::uint64_t again : {step, step + 1}) {
+      Worker trainer = attach(url, {.step = again});
+      for (const LoadedBatch& batch : take(trainer, 100))
+        CHECK(std::ranges::none_of(batch.framed, is_five));
+      CHECK(trainer.ended());
+    }
+    Worker trainer = attach(url, {.step = step, .resets = true});
+    const auto first = take(trainer, 1);
+    REQUIRE(first.size() == 1);
+    CHECK(std::ranges::any_of(first[0].framed, is_five));
+    CHECK(std::ranges::count(first[0].reset, 1) == 4);
   }
 }
 
