@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches that an epoch leaves out: of which buckets and places they are.
 #include <catch2/catch.hpp>
+#include <random>
 #include <set>
 #include <utility>
 #include <vector>
@@ -86,6 +87,16 @@ TEST_CASE("no row is left out in all epochs, also in small buckets that wide one
     options.shuffle = shuffle;
     cases.push_back({lengths, options, 8});
   }
+  options = {.mode = PlanMode::stateless, .chunk = {}, .seed = 97, .rows = 5, .max_waste = 0.6};
+  options.buckets = {35, 50, 52, 53};
+  options.width_buckets = {35, 50, 52, 53, 60};
+  cases.push_back({{60, 56, 17, 2}, options, 2});
+  options.seed = 50;
+  options.shuffle = false;
+  options.width_buckets.clear();
+  options.buckets = {16, 54};
+  lengths = {12, 11, 22, 40, 11, 57, 35, 58, 60, 9, 41, 37, 53, 23, 13, 50, 50, 51, 10};
+  cases.push_back({lengths, options, 8});
   for (const Case& one : cases) {
     const ListedCatalog catalog(one.lengths);
     const auto plan = plan_of(catalog, one.options, {0, one.world});
@@ -104,6 +115,37 @@ TEST_CASE("an epoch has a step if another way to divide its batches gives one") 
   options.buckets = {32, 33, 37};
   const auto plan = plan_of(catalog, options, {0, 3});
   for (std::uint64_t number = 0; number < 25; ++number) CHECK(plan->epoch(number)->steps() == 1);
+}
+
+TEST_CASE("if the limits decide which rows fit, each epoch with a row for each rank has a step") {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint64_t> lengths(2 + random() % 20);
+    for (std::uint64_t& length : lengths) length = 1 + random() % 60;
+    const ListedCatalog catalog(lengths);
+    PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .seed = random() % 99};
+    options.rows = static_cast<std::uint32_t>(2 + random() % 5);
+    options.shuffle = random() % 2 > 0;
+    options.max_waste = 0.3 * static_cast<double>(1 + random() % 3);
+    if (random() % 2 > 0) options.buckets = options.width_buckets = {20, 60};
+    const auto world = static_cast<std::uint32_t>(2 + random() % (lengths.size() - 1));
+    const auto plan = plan_of(catalog, options, {0, world});
+    std::set<std::pair<std::uint64_t, std::uint64_t>> given;
+    for (std::uint64_t number = 0; number < 10; ++number) {
+      const auto epoch = plan->epoch(number);
+      const auto rows = given_rows(*epoch, world);
+      CHECK(rows.size() >= world);
+      std::size_t all = 0;
+      std::set<std::pair<std::uint64_t, std::uint32_t>> widths;
+      for (std::uint32_t rank = 0; rank < world; ++rank)
+        for (const PlannedBatch& batch : batches_of(*epoch, {.rank = {rank, world}})) {
+          all += batch.framed.size();
+          widths.emplace(batch.step, batch.width);
+        }
+      CHECK(all == rows.size());  // none is doubled
+      if (!options.buckets.empty()) CHECK(widths.size() == epoch->steps());
+    }
+  }
 }
 
 TEST_CASE("an epoch without a step is an error that names batches and ranks") {

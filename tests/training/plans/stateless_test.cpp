@@ -132,6 +132,7 @@ TEST_CASE("without buckets, ranks have side by side the batches of one rank", "[
       return numbers;
     };
     for (const PlannedBatch& batch : batches_of(*epoch)) all.insert(names(batch));
+    if (one.options.drop_last && all.size() < one.world) return;  // they are divided
     std::uint64_t padding = 0;
     for (std::uint32_t rank = 0; rank < one.world; ++rank) {
       const auto batches = batches_of(*epoch, {.rank = {rank, one.world}});

@@ -36,9 +36,12 @@ void GroupRows::read(std::uint64_t begin, std::uint64_t end, std::vector<Planned
 // The batches of a group so far.
 class Division::Filling {
  public:
-  Filling(const StatelessEpoch& epoch, const BatchGroup& group)
+  // `parts`: fewest batches, if there are as many rows; 0: the limits alone decide.
+  Filling(const StatelessEpoch& epoch, const BatchGroup& group, std::uint64_t parts)
       : each_(epoch.batch_rows(group.number)),
-        limits_(epoch.options(), epoch.widths(), group.least) {}
+        limits_(epoch.options(), epoch.widths(), group.least),
+        parts_(parts),
+        all_(group.own + group.moved.size()) {}
 
   // The next rows, of a group with equal batches.
   void skip(std::uint64_t rows) { rows_ += rows; }
@@ -53,7 +56,7 @@ class Division::Filling {
   // True if a row fits into the last batch.
   bool fits(std::uint32_t columns) const {
     if (each_ > 0) return rows_ % each_ > 0;
-    return !begins_.empty() && limits_.fits(columns);
+    return !begins_.empty() && limits_.fits(columns) && !is_part();
   }
   // Keeps the first batches only.
   void cut(std::uint64_t batches) {
@@ -69,8 +72,16 @@ class Division::Filling {
   }
 
  private:
+  // The last batch has its share of the rows.
+  bool is_part() const {
+    if (parts_ == 0) return false;
+    const std::uint64_t larger = begins_.size() <= all_ % parts_ ? 1 : 0;
+    return rows_ - begins_.back() >= all_ / parts_ + larger;
+  }
+
   std::uint64_t each_;  // rows of a batch; 0: the limits decide
   BatchLimits limits_;
+  std::uint64_t parts_, all_;  // all_: the rows of the group
   std::uint64_t rows_ = 0;
   std::vector<std::uint64_t> begins_;
 };
@@ -112,8 +123,9 @@ void Division::divide(const StatelessEpoch& epoch, std::size_t target) {
   }
 }
 
-Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group) const {
-  Filling filling(epoch, group);
+Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group,
+                                    std::uint64_t parts) const {
+  Filling filling(epoch, group, parts);
   const std::uint64_t rows = group.own + group.moved.size();
   if (filling.has_equal_batches()) {
     filling.skip(rows);
@@ -163,8 +175,12 @@ void Division::move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling&
   }
 }
 
+// Where the limits decide which rows fit, a few rows may fit into one batch in one epoch, and need
+// several in others. So they are enough for a step in all epochs.
 void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling) {
-  group.batches = filling.ranges();
+  const bool is_small = epoch.options().drop_last && !filling.has_equal_batches() &&
+                        filling.batches() < world_ && filling.rows() >= world_;
+  group.batches = (is_small ? divided(epoch, group, world_) : std::move(filling)).ranges();
   const std::uint64_t batches = group.batches.size(), remainder = batches % world_;
   group.steps = batches / world_;
   if (!epoch.options().drop_last && remainder > 0) ++group.steps;

@@ -51,8 +51,9 @@ class GroupRows {
 // A step needs a batch for each rank. The remainder of a bucket is moved into the next wider one,
 // up to a bucket that is drawn for the epoch. Wider buckets than that are completed with rows of
 // narrower ones. So only the drawn one has a remainder, of fewer batches than ranks: it is left
-// out, or padding completes its step. A bucket that is smaller than a step is therefore used in
-// other epochs, if not in this one.
+// out, or padding completes its step. If the limits decide which rows fit, a bucket that has fewer
+// batches than ranks and a row for each of them is divided into more batches. A bucket that is
+// smaller than a step is therefore used in other epochs, if not in this one.
 //
 // It is also drawn whether wider buckets take from the narrowest one first or from the nearest one,
 // and whether rows that were moved come first or last: else the same rows could always be left out.
@@ -73,7 +74,8 @@ class Division {
   class Filling;
 
   void divide(const StatelessEpoch& epoch, std::size_t target);
-  Filling divided(const StatelessEpoch& epoch, const BatchGroup& group) const;
+  Filling divided(const StatelessEpoch& epoch, const BatchGroup& group,
+                  std::uint64_t parts = 0) const;
   void complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling);
   void move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling& filling);
   void finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling);
