@@ -66,7 +66,8 @@ def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
         feed = former
     if difference.startswith("streams is "):
         former_streams = state["origin"].get("streams")
-        removed = former_streams - feed.streams if any(state.get("extents", ())) else 0
+        counted = isinstance(former_streams, int) and any(state.get("extents", ()))
+        removed = former_streams - feed.streams if counted else 0
         difference = (f"{removed} streams of the checkpoint were removed" if removed > 0 else
                       f"{feed.streams} streams, the checkpoint has {former_streams}")
     if difference:

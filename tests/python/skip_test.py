@@ -316,6 +316,9 @@ class Recorded(SystemTest):
         state["origin"]["streams"] = 4  # of which one was removed
         with self.assertRaisesRegex(millrace.PlanDiffers, "1 streams of the checkpoint were removed"):
             data.load_state_dict(state)
+        del state["origin"]["streams"]
+        with self.assertRaisesRegex(millrace.PlanDiffers, "another plan: 3 streams, the checkpoint has None"):
+            data.load_state_dict(state)
 
     def test_another_number_of_files_is_named(self):
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
