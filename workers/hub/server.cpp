@@ -30,20 +30,33 @@ constexpr unsigned accepted_per_turn = 16;
 // The limits until Hello is accepted.
 constexpr FramedLimits hello_limits{.max_message = wp::max_hello};
 
-// The first message; nullopt if it is not a Hello, or if the wait is cancelled.
-Task<std::optional<wp::Hello>> read_hello(FramedSocket& socket, SocketWaits& waits) {
+// The first message of a connection, or why it is refused. Both are empty if another program has
+// only checked that the port is open: its connection has ended without a byte.
+struct FirstMessage {
+  std::optional<wp::Hello> hello = {};
+  std::string_view why = {};
+};
+
+std::string_view reason_of(FramedError error, const FramedSocket& socket) {
+  if (error == FramedError::too_long) return "the first message is too long for a Hello";
+  if (error == FramedError::descriptor) return "the first message must not bring a file descriptor";
+  return socket.is_within_message() ? "the connection ended before Hello" : std::string_view();
+}
+
+// Requires: it is cancelled after the time limit.
+Task<FirstMessage> read_hello(FramedSocket& socket, SocketWaits& waits) {
   wp::Decoder decoder(wp::max_hello);
   for (;;) {
     const auto message = socket.try_receive();
-    if (!message) co_return std::nullopt;
+    if (!message) co_return FirstMessage{.why = reason_of(message.error(), socket)};
     if (*message) {
       auto decoded = decoder.to_service(**message);
       auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
-      if (!hello) co_return std::nullopt;
-      co_return std::move(*hello);
+      if (!hello) co_return FirstMessage{.why = "the first message is not a Hello"};
+      co_return FirstMessage{.hello = std::move(*hello)};
     }
     const bool readable = co_await waits.readable();
-    if (!readable) co_return std::nullopt;
+    if (!readable) co_return FirstMessage{};
   }
 }
 
@@ -140,17 +153,17 @@ Task<> WorkerServer::receive(FileDescriptor connection, Share connection_share) 
 
 Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_share) {
   FramedSocket socket(std::move(connection), hello_limits);
-  std::optional<wp::Hello> hello;
+  FirstMessage first{.why = "no Hello was received within 10 s"};
   {
     SocketWaits waits(executor_, socket.native_handle());
     Timer timeout(executor_, settings_.hello_timeout);
-    auto first = co_await (read_hello(socket, waits) || timeout.async_wait(no_throw));
-    if (first.index() == 0) hello = std::get<0>(std::move(first));
+    auto done = co_await (read_hello(socket, waits) || timeout.async_wait(no_throw));
+    if (done.index() == 0) first = std::get<0>(std::move(done));
   }
-  if (hello)
-    dispatch(std::move(socket), std::move(*hello), std::move(connection_share));
-  else
-    refuse(socket, "", {"protocol", "the first message must be Hello, within 10 s"});
+  if (first.hello)
+    dispatch(std::move(socket), std::move(*first.hello), std::move(connection_share));
+  else if (!first.why.empty())
+    refuse(socket, "", {"protocol", std::string(first.why)});
 }
 
 void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share connection_share) {

@@ -114,6 +114,16 @@ TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refu
   TcpWorker(service).attach();
 }
 
+TEST_CASE("a TCP connection that ends without a byte is no refused worker") {
+  HubService service;
+  { const TcpWorker check(service); }
+  { TcpWorker(service).send_bytes({100}); }
+  service.run_until([&] { return !service.lines.empty(); });
+  service.run_until([&] { return service.budgets.connections.taken() == 0; });
+  CHECK(refused(service, WorkerRefusal::handshake) == 1);
+  CHECK(service.lines == std::vector<std::string>{"worker refused"});
+}
+
 TEST_CASE("a TCP connection that sends nothing is ended after the handshake time") {
   HubService service(HubUnderTest::long_timeouts, 5ms);
   TcpWorker silent(service), half(service);
