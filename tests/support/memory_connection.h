@@ -67,7 +67,8 @@ class MemoryConnection final : public Connection {
   Flushed flush() override {
     for (; !added_.empty(); added_.pop_front()) {
       if (!reads_ && readable_ == 0 && !end_) return Flushed::later;
-      if (end_ || send_fails) return Flushed::failed;
+      const bool gone = end_ && end_->how != Ended::How::half_closed;
+      if (gone || send_fails) return Flushed::failed;
       if (!reads_) --readable_;
       last_kind = added_.front().first;
       seen.push_back(last_kind == Kind::ping ? "<ping>" : std::move(added_.front().second));

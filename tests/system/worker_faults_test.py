@@ -171,7 +171,7 @@ class Waiting(WorkerFaultTest):
             self.addCleanup(client.socket.close)
             return client if client.head()[0] == 101 else None
 
-        for ends, closes in ((False, True), (True, True), (False, False)):
+        for ends, closes in ((False, True), (True, True), (True, False), (False, False)):
             clients = [wait_for(accepted, "a place to be free") for _ in range(2)]
             for client in clients:
                 client.send(packet(0) + (text(type="end") if ends else b"") + (closing(1000) if closes else b""))

@@ -122,6 +122,7 @@ Task<> Session::receive() {
     }
     if (const auto* ended = std::get_if<Connection::Ended>(&*received)) {
       half_closed_ = ended->how == How::half_closed && conversation_.has_ended();
+      if (half_closed_ && !queue_.closing()) queue_.ping();  // if the client is gone, it is reset
       while (half_closed_ && !cut_ && !sent_all_) co_await queue_.to_read().wait();
       finish(*ended);
       co_return;
@@ -269,9 +270,9 @@ bool Session::must_retire(Time now) const {
 }
 
 void Session::check_client(Time now) {
-  if (half_closed_) return;  // the client sends nothing more, but still reads
-  // Messages of a paused client are not read, but a reset must be noticed.
-  if (paused_ && connection_.is_reset()) return cut();
+  // A paused client is not read, and a half-closed one only reads, but a reset must be noticed.
+  if ((paused_ || half_closed_) && connection_.is_reset()) return cut();
+  if (half_closed_) return;
   if (paused_) return conversation_.tick(now);
   const auto assembling = connection_.assembling_since();
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)

@@ -7,6 +7,7 @@
 #include "tests/transport/sessions/session_fixture.h"
 
 using namespace millrace;
+using namespace std::chrono_literals;
 using How = Connection::Ended::How;
 
 TEST_CASE_METHOD(SessionFixture, "the client's messages reach the stream in order") {
@@ -24,6 +25,18 @@ TEST_CASE_METHOD(SessionFixture, "the client's messages reach the stream in orde
   CHECK(stats.messages[MessageType::data].value() == 2);
   CHECK(stats.messages[MessageType::control].value() == 5);
   CHECK(stats.messages[MessageType::close].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a client that only reads after its end is cut when it is gone") {
+  client_says(R"({"type":"end"})");
+  client_ends({.how = Connection::Ended::How::half_closed});
+  CHECK(client.seen == Calls{"<ping>"});  // a host answers it with a reset if its client is gone
+  after(1s);
+  CHECK_FALSE(client.aborted);
+  client.reset = true;
+  after(1s);
+  CHECK(client.aborted);
+  CHECK(stream.calls.back() == "lost");
 }
 
 TEST_CASE_METHOD(SessionFixture, "an empty message is a keepalive") {
