@@ -37,7 +37,9 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       longest_frame_(settings.format.format == SampleFormat::opus ? converter_.most_input_frames(0)
                                                                   : 1),
       clamps_(settings.type.rate, settings.type.values),
-      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
+      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
+  if (settings.format.format == SampleFormat::opus) pace_.emplace();
+}
 
 bool Intake::add_frames(Bytes message, Time now) {
   if (const std::string warning = containers_.add(message); !warning.empty()) warn(warning);
@@ -46,6 +48,7 @@ bool Intake::add_frames(Bytes message, Time now) {
   const std::uint64_t begin = buffer.end();
   Sink sink(buffer);
   const auto converted = converter_.convert(message, sink);
+  if (pace_) pace_->add(duration_of(converted.input_frames), now);
   if (!in_range(converted.input_frames)) {
     buffer.truncate(begin);
     return false;
@@ -73,6 +76,11 @@ void Intake::reject_values(InputConverter::Fault fault, Bytes message, std::uint
     text += ", but a part of the container " + std::string(container) +
             ": send each packet in it as a message";
   reject_input(ErrorCode::values, text, input_frames, now);
+}
+
+Duration Intake::duration_of(std::uint64_t input_frames) const {
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(static_cast<double>(input_frames) / converter_.input_rate()));
 }
 
 void Intake::add_converted(const Appended& added, bool apart, Time now) {
@@ -166,7 +174,9 @@ void Intake::reject_partial_frame() {
 
 std::uint64_t Intake::client_frames_within(std::uint64_t frames) const {
   const std::uint64_t most = counts_.input_frames(position_ + frames);
-  return most > input_ ? (most - input_) / longest_frame_ : 0;
+  const std::uint64_t fit = most > input_ ? (most - input_) / longest_frame_ : 0;
+  if (!pace_) return fit;
+  return std::min(fit, static_cast<std::uint64_t>(pace_->left() / duration_of(longest_frame_)));
 }
 
 // The waiting frames in frames_ came with one message and are the oldest: they are shed together or

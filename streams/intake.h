@@ -16,6 +16,7 @@
 #include "streams/container_watch.h"
 #include "streams/frames/frame_buffer.h"
 #include "streams/frames/frame_counts.h"
+#include "streams/input_pace.h"
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 
@@ -66,6 +67,13 @@ class Intake {
   // Rejects a frame of which only part has arrived: the event that follows ends it.
   void reject_partial_frame();
 
+  // Time has passed, for the pace of the input.
+  void pass(Time now) {
+    if (pace_) pace_->pass(now);
+  }
+  // True while the client should not send because its input is too far ahead of real time.
+  bool too_fast() const { return pace_ && pace_->exceeded(); }
+
   // Replaces frames that were read more than `shed_after` ago by a gap. At most a sixteenth of that
   // time late, never early.
   void shed(Time now);
@@ -78,7 +86,8 @@ class Intake {
 
   // The number of frames of the client that surely give at most `frames` frames of the pipeline,
   // those still in conversion included. An Opus packet counts as the longest possible. A later gap
-  // may add one frame, because it moves the point at which the count is rounded.
+  // may add one frame, because it moves the point at which the count is rounded. At most what the
+  // pace of the input allows.
   std::uint64_t client_frames_within(std::uint64_t frames) const;
 
   bool empty() const { return waiting_.empty(); }
@@ -92,6 +101,7 @@ class Intake {
   class Sink;
 
   void push(const Event& event, Time now) { waiting_.push(event, now); }
+  Duration duration_of(std::uint64_t input_frames) const;
   bool in_range(std::uint64_t input_frames) const;
   bool goes_apart() const { return settings_.shed_after && !waiting_.empty(); }
   void warn(std::string_view message);
@@ -113,6 +123,7 @@ class Intake {
   InputConverter converter_;
   const FrameCounts counts_;
   const std::uint64_t longest_frame_;  // input frames of the longest frame of the client
+  std::optional<InputPace> pace_;      // if the input is compressed
   ClampWatch clamps_;
   ContainerWatch containers_;
   WaitingEvents waiting_;

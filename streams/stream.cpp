@@ -181,6 +181,7 @@ void Stream::send_error(ErrorCode code, std::string_view message) {
 void Stream::settle(Time now) {
   if (finished_) return;
   measure_pause(now);
+  intake_.pass(now);
   if (all_done_ && (!client_listens_ || unwritten_.empty())) return finish(now);
   if (settings_.shed_after) intake_.shed(now);
   cut_rows(now);

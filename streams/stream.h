@@ -36,7 +36,7 @@ namespace millrace {
 // each with the instant of reading. Frames are bounded too: while paused() the client should not be
 // read. Frames that arrive anyway are kept. A client's pings wait behind its frames and have a
 // timeout, so a paused client is read slowly (`pause_frames`). A frame is held while an outstanding
-// row or a later row shows it.
+// row or a later row shows it. A client of Opus is also paused while it is too fast (InputPace).
 //
 // Results are never dropped while the client is connected. While ClientOutput::full(), no row is
 // given to the lane. The unwritten results are therefore bounded: by the limit of full(), plus the
@@ -70,7 +70,7 @@ class Stream final : public StreamInput {
   // than half of the limit is held and rows are outstanding, so that not every row causes a
   // message. With `shed_after` always the rest. While blocks are scarce it is at most half of the
   // limit, and 0 while rows are in no batch. At least 1 while only the client can complete the next
-  // row.
+  // row. At most what InputPace allows: tick() then makes credit available.
   std::uint64_t credit() const override;
   bool overrun() const override { return intake_.waiting() >= WaitingEvents::overrun; }
   void tick(Time now) override { settle(now); }

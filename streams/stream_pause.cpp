@@ -41,7 +41,8 @@ void Stream::update_pause() {
   const bool many_waiting = intake_.waiting() >= WaitingEvents::pause_at;
   const bool was = paused_;
   const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
-  paused_ = input_ == Input::open && (was ? stays : full() || many_waiting);
+  const bool has_much = was ? stays : full() || many_waiting;
+  paused_ = input_ == Input::open && (has_much || intake_.too_fast());
   if (was && !paused_ && client_listens_) client_->resume();
   const bool had_credit = std::exchange(has_credit_, credit() > 0);
   if (!had_credit && has_credit_ && client_listens_) client_->credit_available();
@@ -50,7 +51,8 @@ void Stream::update_pause() {
 std::uint64_t Stream::credit() const {
   const bool scarce = links_.blocks.scarce();
   const bool sheds = settings_.shed_after && !scarce;
-  if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;
+  if (input_ != Input::open || intake_.too_fast()) return 0;
+  if (!sheds && !relieved(settings_.frames_limit / 2)) return 0;
   const std::uint64_t limit = settings_.frames_limit;
   const std::uint64_t free = limit - std::min(held(), limit);
   const std::uint64_t credit =

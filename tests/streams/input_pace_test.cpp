@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pace at which compressed input is read.
+#include <catch2/catch.hpp>
+
+#include "tests/streams/live_stream.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A stream of Opus that never holds too many frames.
+struct OpusStream : LiveStream {
+  OpusStream()
+      : LiveStream(StreamSettings{.id = StreamId{5},
+                                  .type = {},
+                                  .format = {.format = SampleFormat::opus, .rate = 48'000},
+                                  .chunk = {.spec = {.size = 16'000}},
+                                  .frames_limit = 10'000'000,
+                                  .opened = at(0)}) {
+    stream.tick(now);
+  }
+  void packets(int count) {
+    for (; count > 0; --count)
+      stream.frames(std::vector{std::byte{0xfb}, std::byte{6}}, now);  // 120 ms of silence
+  }
+  void after(Duration time) {
+    now += time;
+    stream.tick(now);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(OpusStream, "Opus is read 30 times as fast as real time, after 60 s at any pace") {
+  packets(499);
+  CHECK_FALSE(stream.paused());
+  packets(1);
+  CHECK(stream.paused());
+  after(999ms);
+  CHECK(stream.paused());
+  after(1ms);
+  CHECK_FALSE(stream.paused());
+  CHECK(said() == Said{"resume"});
+  packets(249);
+  CHECK_FALSE(stream.paused());
+  packets(1);
+  CHECK(stream.paused());
+}
+
+TEST_CASE_METHOD(OpusStream, "a client that sends Opus 30 times as fast as real time never waits") {
+  packets(499);
+  for (int i = 0; i < 1000; ++i) {
+    after(4ms);
+    packets(1);
+    CHECK_FALSE(stream.paused());
+  }
+}
+
+TEST_CASE_METHOD(OpusStream, "the credit of a stream of Opus is what may be read at any pace") {
+  CHECK(stream.credit() == 500);
+  packets(400);
+  CHECK(stream.credit() == 100);
+  packets(100);
+  CHECK(stream.credit() == 0);
+  CHECK(client.credits_available == 0);
+  after(1s);
+  CHECK(stream.credit() == 250);
+  CHECK(client.credits_available == 1);
+}
+
+TEST_CASE_METHOD(OpusStream, "gaps of a client of Opus do not count as input") {
+  stream.gap(1'000'000, now);
+  CHECK_FALSE(stream.paused());
+  CHECK(stream.credit() == 500);
+}
