@@ -61,6 +61,13 @@ class InputConverter::Stages {
     return opus_ ? client_frames * opus_->frames_of_packet() : client_frames;
   }
 
+  std::size_t piece(Bytes message) {
+    const std::size_t frames =
+        changes_rate() ? resampled_piece / to_.values : copied_piece / client_frame_;
+    const std::size_t bytes = std::max<std::size_t>(1, frames) * client_frame_;
+    return opus_ || message.size() <= bytes || !is_finite(message) ? message.size() : bytes;
+  }
+
   Converted convert(Bytes message, FrameSink& to) {
     return opus_ ? convert_packet(message, to) : convert_bytes(message, to);
   }
@@ -72,6 +79,8 @@ class InputConverter::Stages {
 
  private:
   static constexpr std::size_t most_values = ResampledRun::most_values;
+  static constexpr std::size_t resampled_piece = 1024;    // values after the choice of channels
+  static constexpr std::size_t copied_piece = 16 * 1024;  // bytes
   static_assert(most_values <= OneOfChannels::most_values);
   using Scratch = std::array<std::byte, most_values * sizeof(float)>;
 
@@ -86,6 +95,19 @@ class InputConverter::Stages {
     const auto decoded = opus_->decode(packet, memory);
     if (!decoded) return {.fault = Fault::bad_packet, .input_frames = opus_->frames_of_packet()};
     return converted(std::as_bytes(*decoded), to);
+  }
+
+  // True if every frame that the message completes is finite. partial_ has room for one frame.
+  bool is_finite(Bytes message) {
+    const std::size_t before = partial_.size();
+    const std::size_t missing = has_partial() ? client_frame_ - before : 0;
+    if (message.size() < missing) return true;
+    const Bytes first = message.first(missing);
+    const std::size_t whole = (message.size() - missing) / client_frame_ * client_frame_;
+    partial_.insert(partial_.end(), first.begin(), first.end());
+    const bool finite = all_finite(from_.format, partial_);
+    partial_.resize(before);
+    return finite && all_finite(from_.format, message.subspan(missing, whole));
   }
 
   Converted convert_bytes(Bytes message, FrameSink& to) {
@@ -189,6 +211,8 @@ std::uint64_t InputConverter::most_input_frames(std::size_t bytes) const {
 InputConverter::Converted InputConverter::convert(Bytes message, FrameSink& to) {
   return stages_->convert(message, to);
 }
+
+std::size_t InputConverter::piece(Bytes message) { return stages_->piece(message); }
 
 Appended InputConverter::drain(std::uint64_t before, FrameSink& to) {
   return stages_->drain(before, to);

@@ -52,6 +52,10 @@ class InputConverter {
   // Converts a message. With a fault nothing of it was appended, and the caller drains next.
   [[nodiscard]] Converted convert(Bytes message, FrameSink& to);
 
+  // The bytes of a message to convert at once, for about 0.1 ms: all of it, or a part of a long
+  // one. With NaN or infinity, or if it is a packet, it is all of it.
+  std::size_t piece(Bytes message);
+
   // Appends the frames that the resampler still holds, so that ⌊n · p / c⌋ frames were appended for
   // the n input frames since the last drain, and begins anew: the next frames are converted like
   // the first of a stream. Part of an input frame stays (drop_partial()). `before` input frames of

@@ -54,6 +54,8 @@ class Intake {
   // A message in the client's format. With NaN or infinity, or if it is a packet that cannot be
   // decoded, it is rejected as a whole, and its frames become a gap.
   [[nodiscard]] bool add_frames(Bytes message, Time now);
+  // See InputConverter::piece().
+  std::size_t piece(Bytes message) { return converter_.piece(message); }
   // The client lost some of its frames.
   [[nodiscard]] bool add_gap(std::uint64_t client_frames, Time now);
   // A message with this many frames of the client was refused: they become a gap.

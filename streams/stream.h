@@ -57,6 +57,7 @@ class Stream final : public StreamInput {
   Stream& operator=(const Stream&) = delete;
 
   void frames(Bytes message, Time now) override;
+  std::size_t piece(Bytes message) override { return intake_.piece(message); }
   void flush(std::optional<std::uint64_t> mark, Time now) override;
   void reset(Time now) override;
   void gap(std::uint64_t client_frames, Time now) override;

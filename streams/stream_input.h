@@ -22,6 +22,10 @@ class StreamInput {
   // Opus: exactly one packet. `bytes` is valid during the call. Should not be called while
   // paused(); frames are kept even then.
   virtual void frames(Bytes bytes, Time arrived) = 0;
+  // The number of bytes of a message that should be given to frames() at once. A message that takes
+  // long is given in parts, so that the thread can do other work before the next part; one that is
+  // short, or rejected as a whole, is given whole.
+  virtual std::size_t piece(Bytes message) { return message.size(); }
   virtual void flush(std::optional<std::uint64_t> mark, Time arrived) = 0;
   virtual void reset(Time arrived) = 0;
   virtual void gap(std::uint64_t client_frames, Time arrived) = 0;  // in the client's own frames

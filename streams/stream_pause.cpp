@@ -26,7 +26,7 @@ bool Stream::relieved(std::uint64_t at_most) const {
 
 void Stream::measure_pause(Time now) {
   if (paused_ && now > settled_) paused_for_ += now - settled_;
-  settled_ = now;
+  settled_ = std::max(settled_, now);
 }
 
 // The number of frames above the limit that may be held now.

@@ -159,8 +159,8 @@ MemoryBounds memory_bounds(const Options& options) {
   most.slabs = options.limits.slab_bytes;
   if (options.listen.zeromq) {
     const std::size_t connections = options.limits.connections;
-    most.frames =
-        sum(most.frames, product({connections, options.limits.message + zeromq_envelope}));
+    most.frames = sum(most.frames, product({connections, options.limits.message + zeromq_envelope +
+                                                             ZeromqRouter::read_at_once}));
     most.results = sum(most.results, product({connections, ZmtpOutput::full}));
   }
   const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};

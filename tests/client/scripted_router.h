@@ -51,11 +51,12 @@ class ScriptedRouter : private ZeromqSink {
   void post(std::function<void()> task) { net::post(context_, std::move(task)); }
 
  private:
-  void received(ZeromqPeer peer, ZeromqMessage message) override {
+  bool received(ZeromqPeer peer, ZeromqMessage message, Time) override {
     peer_ = peer;
     const auto decoded = decoder_.to_service(message.bytes());
     (void)received_.try_push(decoded ? words_of(*decoded) : "nonsense");
     if (decoded) script_(*this, *decoded);
+    return false;
   }
   void malformed(ZeromqPeer) override { (void)received_.try_push("malformed"); }
   void writable(ZeromqPeer) override {

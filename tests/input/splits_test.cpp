@@ -84,6 +84,24 @@ TEST_CASE("splits do not change frames, at every rate") {
     }
 }
 
+TEST_CASE("a long message is converted in pieces, unless it is accepted or rejected as a whole") {
+  const FrameType to{.rate = 16'000};
+  const auto piece = [&](ClientFormat from, const std::vector<std::byte>& message) {
+    return InputConverter(from, to).piece(message);
+  };
+  const std::vector<std::byte> zeros(64 * 1024);
+  CHECK(piece({.format = SampleFormat::mulaw, .rate = 192'000}, zeros) == 1024);
+  CHECK(piece({.format = SampleFormat::s16le, .rate = 192'000}, zeros) == 2048);
+  CHECK(piece({.format = SampleFormat::s16le, .rate = 16'000}, zeros) == 16 * 1024);
+  CHECK(piece({.format = SampleFormat::opus, .rate = 48'000}, zeros) == zeros.size());
+  const std::vector<std::byte> packet(640);
+  CHECK(piece({.format = SampleFormat::s16le, .rate = 16'000}, packet) == packet.size());
+  auto infinite = zeros;
+  infinite[zeros.size() - 1] = std::byte{0x7f}, infinite[zeros.size() - 2] = std::byte{0x80};
+  CHECK(piece({.format = SampleFormat::f32le, .rate = 192'000}, zeros) == 4096);
+  CHECK(piece({.format = SampleFormat::f32le, .rate = 192'000}, infinite) == infinite.size());
+}
+
 TEST_CASE("256 channels are resampled in small blocks") {
   std::mt19937 random(9);
   check_splits({.values = 256, .rate = 8000}, {.values = 256}, 200, random);

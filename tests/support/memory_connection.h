@@ -25,6 +25,10 @@ class MemoryConnection final : public Connection {
     arrived_.notify();
     sendable_.notify();
   }
+  void next_turn() {
+    turn_over = false;
+    arrived_.notify();
+  }
   void stop_reading() { reads_ = false; }
   void read_again() {
     reads_ = true;
@@ -50,6 +54,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> peer_closed;
   bool reset = false;
   std::size_t unacknowledged_bytes = 0;
+  bool turn_over = false;  // readable() then returns at next_turn()
   bool answers_close = true;
   bool send_fails = false;
 
@@ -62,6 +67,7 @@ class MemoryConnection final : public Connection {
                    .arrived = Clock::now()};
   }
   Task<> readable() override { return arrived_.wait(); }
+  bool is_turn_over() override { return turn_over; }
 
   void add(Kind kind, std::string_view bytes) override { added_.emplace_back(kind, bytes); }
   Flushed flush() override {

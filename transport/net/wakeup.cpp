@@ -18,7 +18,7 @@ WokenCoroutines::Waiter take_waiter(WokenCoroutines::Waiting& waiting) {
 
 net::execution_context::id WokenCoroutines::id;
 
-// If a coroutine throws, puts those that have not run back into the list for the next run.
+// Puts the coroutines that have not run back into the list for the next run, also if one throws.
 struct WokenCoroutines::Rest {
   WokenCoroutines& woken;
   List& rest;
@@ -52,7 +52,7 @@ void WokenCoroutines::run() {
   List now;
   now.swap(waiting_);
   const Rest rest{*this, now};
-  while (!now.empty()) {
+  for (std::size_t left = at_once; left > 0 && !now.empty(); --left) {
     Waiting& first = now.front();
     now.pop_front();
     take_waiter(first)();

@@ -10,11 +10,13 @@
 namespace millrace {
 
 // The coroutines of an io_context that were woken and have not run yet, in the order of their
-// wake-ups. One post() runs them all. Confined to the thread of the io_context.
+// wake-ups. One post() runs up to `at_once` of them, so that many results do not delay other work
+// of the thread. Confined to the thread of the io_context.
 class WokenCoroutines final : public net::execution_context::service {
  public:
   using key_type = WokenCoroutines;
   static net::execution_context::id id;
+  static constexpr std::size_t at_once = 64;
   using Token = net::use_awaitable_t<Executor>;
   using Waiter = net::async_result<Token, void()>::handler_type;
 

@@ -48,6 +48,15 @@ void ClientPeer::dispatch(const Message& message, Time now) {
   const auto found = streams_.find(message.stream);
   if (found == streams_.end()) return answer_unknown(message.stream);
   found->second->received(message, now);
+  if (found->second->is_unfinished()) unfinished_ = message.stream;
+}
+
+// The stream may have ended meanwhile.
+void ClientPeer::proceed() {
+  const auto found = streams_.find(*unfinished_);
+  if (!ending_ && found != streams_.end() && found->second->is_unfinished())
+    found->second->proceed();
+  if (ending_ || found == streams_.end() || !found->second->is_unfinished()) unfinished_.reset();
 }
 
 void ClientPeer::open(const cp::Open& open, Time now) {

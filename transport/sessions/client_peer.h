@@ -41,6 +41,10 @@ class ClientPeer {
 
   // A message of the peer. Its bytes must stay valid and unchanged during the call.
   void received(const client_protocol::ToService& message, Time now);
+  // A part of the last message waits, so that other connections are served before: call proceed()
+  // until it is false, before the next message.
+  bool is_unfinished() const { return unfinished_.has_value(); }
+  void proceed();
   // An invalid message of the peer. `what` is sent back.
   void malformed(MessageFault fault, std::string_view what, Time now);
 
@@ -91,6 +95,7 @@ class ClientPeer {
   Time last_open_;                             // time of the last `Open`, or of the connection
   bool has_opened_ = false;                    // at least one stream
   std::size_t next_bucket_ = 0;                // the next bucket of streams_ to check
+  std::optional<std::uint64_t> unfinished_;    // the stream of the message of which a part waits
   std::optional<Closing> ending_;
   Time ended_;
   bool cut_ = false;

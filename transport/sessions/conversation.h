@@ -26,6 +26,10 @@ class Conversation : public ClientOutput {
  public:
   // A message of the client, not a ping. Not called after queue().closing().
   virtual void received(const Connection::Message& message) = 0;
+  // A part of the last message waits, so that other connections are served before: call proceed()
+  // until it is false, before the next received().
+  virtual bool is_unfinished() const { return false; }
+  virtual void proceed() {}
   // The client has sent its last message, according to the protocol. It then only has to answer
   // pings.
   virtual bool has_ended() const = 0;

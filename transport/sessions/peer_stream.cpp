@@ -44,9 +44,14 @@ void PeerStream::received(const cp::Frames& frames, Time now) {
     reject(*fault, count - had, now);
   } else if (count > had) {
     const std::size_t skipped = static_cast<std::size_t>(had) * frame_bytes_.value_or(0);
-    stream_->frames(frames.bytes.subspan(skipped), now);
+    pieces_.begin(*stream_, frames.bytes.subspan(skipped), now);
     if (rejections == rejections_ && !closing_) accept(MessageType::data, frames.bytes.size());
   }
+  top_up();
+}
+
+void PeerStream::proceed() {
+  pieces_.proceed(*stream_);
   top_up();
 }
 
@@ -120,7 +125,8 @@ void PeerStream::accept(MessageType type, std::size_t bytes) {
 }
 
 void PeerStream::top_up() {
-  if (closing_ || ended_ || !stream_ || full_) return;
+  // The stream does not hold the frames of the other pieces yet.
+  if (closing_ || ended_ || !stream_ || full_ || !pieces_.empty()) return;
   const auto credit = static_cast<std::int64_t>(std::min(stream_->credit(), cp::max_number));
   if (credit == 0 || granted_ > credit / 2) return;
   enqueue(cp::Credit{.stream = number_, .frames = static_cast<std::uint64_t>(credit - granted_)});

@@ -8,6 +8,7 @@
 #include "transport/net/limits.h"
 #include "transport/net/retry_times.h"
 #include "transport/net/stats.h"
+#include "transport/sessions/frames_in_pieces.h"
 #include "transport/sessions/peer_outbox.h"
 #include "transport/sessions/stream_admission.h"
 
@@ -51,6 +52,9 @@ class PeerStream final : public ClientOutput {
 
   // A message of the peer to this stream.
   void received(const client_protocol::Frames& frames, Time now);
+  // A part of the last message waits: call proceed() until it is false, before other messages.
+  bool is_unfinished() const { return !closing_ && !pieces_.empty(); }
+  void proceed();
   void received(const client_protocol::Flush& flush, Time now);
   void received(const client_protocol::Reset& reset, Time now);
   void received(const client_protocol::Gap& gap, Time now);
@@ -115,6 +119,7 @@ class PeerStream final : public ClientOutput {
   std::size_t unsent_ = 0;        // bytes
   std::size_t unsent_other_ = 0;  // the part of unsent_ that is not results
   Time last_received_;
+  FramesInPieces pieces_;
   std::optional<MessageFault> fault_;  // fault of the message that is being rejected
   std::uint64_t rejections_ = 0;
   bool ended_ = false;  // the peer has sent `End`

@@ -62,6 +62,7 @@ class Session final : SessionScope::Watched {
   Task<> receive();
   Task<> pause();
   void handle(const Connection::Message& message);
+  bool is_unfinished() const { return !cut_ && !queue_.closing() && conversation_.is_unfinished(); }
   void note_error(Time now);
   void fail_conversation(ErrorCode code, std::string_view message, Time now);
   void finish(const Connection::Ended& ended);
@@ -128,6 +129,10 @@ Task<> Session::receive() {
       co_return;
     }
     handle(std::get<Connection::Message>(*received));
+    while (is_unfinished()) {
+      while (connection_.is_turn_over()) co_await connection_.readable();
+      if (is_unfinished()) conversation_.proceed();
+    }
   }
 }
 
@@ -283,10 +288,8 @@ void Session::check_client(Time now) {
   const Time last_received = done ? connection_.last_received() : last_message_;
   const auto limit = done ? limits_.idle : limits_.message_idle;
   if (now - std::max(last_received, resumed_) <= limit) return;
-  const std::string silence = "nothing was received for " + seconds_of(limit);
-  fail_conversation(
-      ErrorCode::idle,
-      silence + (done ? ", not even a pong" : "; send keepalive (pings do not count)"), now);
+  const auto why = done ? ", not even a pong" : "; send keepalive (pings do not count)";
+  fail_conversation(ErrorCode::idle, "nothing was received for " + seconds_of(limit) + why, now);
 }
 
 // True if the client has acknowledged no byte for too long. A byte accepted by a full socket counts

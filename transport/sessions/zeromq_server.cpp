@@ -101,12 +101,11 @@ bool ZeromqServer::is_idle() const {
   return std::ranges::all_of(peers_, has_no_stream) && std::ranges::all_of(peers_, has_all);
 }
 
-void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {
-  if (aborted_) return;
-  const Time arrived = Clock::now();
+bool ZeromqServer::received(ZeromqPeer id, ZeromqMessage message, Time arrived) {
+  if (aborted_) return false;
   stats_.received.add(message.bytes().size());
   Peer& from = peer(id);
-  if (message.bytes().empty()) return;  // a keepalive; also the probe of ZMQ_PROBE_ROUTER
+  if (message.bytes().empty()) return false;  // a keepalive; also the probe of ZMQ_PROBE_ROUTER
   const auto decoded = decoder_.to_service(message.bytes());
   stats_.parse.observe(Clock::now() - arrived);
   guard(from, [&] {
@@ -115,6 +114,14 @@ void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {
     else
       from.client().malformed(fault_of(decoded.error()), text_of(decoded.error()), arrived);
   });
+  return from.client().is_unfinished();
+}
+
+bool ZeromqServer::proceed(ZeromqPeer id) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end() || !found->second->client().is_unfinished()) return false;
+  guard(*found->second, [&] { found->second->client().proceed(); });
+  return found->second->client().is_unfinished();
 }
 
 void ZeromqServer::malformed(ZeromqPeer id) {

@@ -46,7 +46,8 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   class Peer;
   using Peers = std::unordered_map<ZeromqPeer, std::unique_ptr<Peer>>;
 
-  void received(ZeromqPeer id, ZeromqMessage message) override;
+  bool received(ZeromqPeer id, ZeromqMessage message, Time arrived) override;
+  bool proceed(ZeromqPeer id) override;
   void malformed(ZeromqPeer id) override;
   void writable(ZeromqPeer id) override;
   void connection_refused(const Tcp::endpoint& peer, Refusal, std::string_view why) override;

@@ -54,6 +54,10 @@ class Connection {
   // Returns when next() may have another message, or at abort().
   virtual Task<> readable() = 0;
 
+  // True if other connections should be served before this one continues, also in the middle of a
+  // message. Then readable() returns when they were.
+  virtual bool is_turn_over() { return false; }
+
   // Adds a message to those that flush() writes, or drops it after close(). A message of more than
   // `most_copied` bytes is not copied. Requires: until flush() returns another value than `later`,
   // its bytes stay valid, and no further message is added.

@@ -11,6 +11,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "transport/net/turns.h"
+#include "transport/net/wakeup.h"
 #include "transport/websocket/frame_output.h"
 #include "transport/websocket/handshake.h"
 #include "transport/websocket/read_ahead.h"
@@ -18,15 +20,14 @@
 namespace millrace {
 namespace {
 
-// Limits the turn of a client that sends many small messages: others of its thread must not wait.
-constexpr unsigned events_per_turn = 64;
-
 class WebSocketConnection final : public Connection {
  public:
   WebSocketConnection(Role role, Socket socket, std::string rest, std::size_t longest)
       : role_(role),
         longest_(longest),
         socket_(std::move(socket)),
+        turn_(socket_.get_executor()),
+        next_turn_(socket_.get_executor()),
         ahead_(socket_.get_executor().context(), std::move(rest)),
         reader_(role, longest, ReadBuffer::size),
         output_(role) {
@@ -36,6 +37,7 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Received> next() override;
   Task<> readable() override;
+  bool is_turn_over() override;
   void add(Kind kind, std::string_view bytes) override;
   void close(std::uint16_t code, std::string_view reason) override { output_.close(code, reason); }
   Flushed flush() override;
@@ -68,12 +70,14 @@ class WebSocketConnection final : public Connection {
   const Role role_;
   const std::size_t longest_;
   Socket socket_;
+  Turns::Turn turn_;
+  Wakeup next_turn_;
   ReadAhead ahead_;
   MessageReader reader_;
   FrameOutput output_;
   boost::system::error_code wait_error_;  // ignored: the next operation fails with it too
   bool may_read_ = false;                 // the socket may have unread bytes
-  unsigned in_a_row_ = 0;                 // events without a wait
+  bool yields_ = false;                   // readable() lets other connections continue first
   std::optional<Ended> ending_;           // returned by next() once our close is written
   std::uint16_t close_code_ = 0;          // code of our close
   Time last_received_ = Clock::now();
@@ -87,10 +91,10 @@ std::optional<Connection::Received> WebSocketConnection::next() {
   if (ending_) return finish();
   if (!socket_.is_open()) return Ended{};
   if (!write_pongs()) return std::nullopt;
-  while (in_a_row_ < events_per_turn) {
+  while (!yields_ && (ahead_.empty() || !is_turn_over())) {
     if (const auto event = reader_.next(ahead_.unread())) {
-      ++in_a_row_;
       last_received_ = Clock::now();
+      turn_.begin(last_received_);
       if (!reader_.within_message()) incomplete_since_.reset();
       auto received = std::visit([this](const auto& one) { return on_event(one); }, *event);
       if (received) return received;
@@ -109,13 +113,23 @@ std::optional<Connection::Received> WebSocketConnection::next() {
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
-  if (std::exchange(in_a_row_, 0) >= events_per_turn)
-    return net::post(socket_.get_executor(), throwing);
+  if (std::exchange(yields_, false)) {
+    turn_.end_early([this] { next_turn_.notify(); });
+    return next_turn_.wait();
+  }
+  turn_.end();
   const bool incomplete = reader_.within_message() || !ahead_.empty();
   if (incomplete && !incomplete_since_) incomplete_since_ = Clock::now();
   ahead_.shrink();
   may_read_ = true;
   return wait(Socket::wait_read);
+}
+
+bool WebSocketConnection::is_turn_over() {
+  const Time now = Clock::now();
+  turn_.begin(now);
+  yields_ |= turn_.is_over(now);
+  return yields_;
 }
 
 // False if the socket is full. If the writer waits, it writes the pongs after its output.
@@ -157,7 +171,7 @@ std::optional<Connection::Received> WebSocketConnection::on_event(
 std::optional<Connection::Received> WebSocketConnection::end(Ended ended, std::uint16_t code) {
   ending_ = ended;
   close_code_ = code;
-  in_a_row_ = events_per_turn;
+  yields_ = true;
   return std::nullopt;
 }
 

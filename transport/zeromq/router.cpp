@@ -4,8 +4,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,12 +18,6 @@
 #include "transport/zeromq/linger.h"
 
 namespace millrace {
-namespace {
-
-// Bytes read from one connection before the turn of others: some hundred of the shortest messages.
-constexpr std::size_t read_at_once = std::size_t{16} << 10;
-
-}  // namespace
 
 class ZeromqRouter::Bound {
  public:
@@ -146,15 +138,30 @@ class ZeromqRouter::Bound {
     if (!continues) remove(id);
   }
 
+  // Waits for the connection's next turn if it has work, else until it is readable.
   void wait_readable(ZeromqPeer id, Connection& connection) {
+    if (connection.has_work()) return wait_turn(id, connection);
+    if (std::exchange(connection.listens, true)) return;
     connection.socket.async_wait(Socket::wait_read, [this, id](Error cancelled) {
       Connection* const readable = cancelled ? nullptr : find(id);
       if (!readable) return;
-      guard(id, [&] {
-        if (!receive(id, *readable)) return false;
-        wait_readable(id, *readable);
-        return true;
-      });
+      readable->listens = false;
+      if (!readable->queued) take_turn(id, *readable);
+    });
+  }
+  void wait_turn(ZeromqPeer id, Connection& connection) {
+    if (std::exchange(connection.queued, true)) return;
+    connection.turn.end_early([this, id] {  // small enough to need no allocation
+      Connection& next = *find(id);
+      next.queued = false;
+      take_turn(id, next);
+    });
+  }
+  void take_turn(ZeromqPeer id, Connection& connection) {
+    guard(id, [&] {
+      if (!receive(id, connection)) return false;
+      wait_readable(id, connection);
+      return true;
     });
   }
 
@@ -165,6 +172,7 @@ class ZeromqRouter::Bound {
       if (!due) return;
       guard(id, [&] {
         if (!is_in_time(id, *due)) return false;
+        wait_readable(id, *due);
         due->ping_when_due(times_, ping_, Clock::now());
         if (!due->output.empty()) flush(id, *due);  // its turn in flushes_ may have failed
         wait_due(id, *due);
@@ -183,33 +191,37 @@ class ZeromqRouter::Bound {
     return false;
   }
 
-  // False if the connection has ended or must end.
+  // A turn of the connection. False if it has ended or must end.
   bool receive(ZeromqPeer id, Connection& connection) {
     if (connection.cut) return false;
-    const ssize_t got =
-        ::recv(connection.socket.native_handle(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
-    if (got == 0) return false;
-    connection.heard = true;
-    connection.unanswered.reset();
-    Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
-    while (!bytes.empty()) {
-      const Found found = connection.reader.next(bytes);
-      // is_within(): a PING between two parts of a message does not end that message.
-      if (found != Found::nothing && !connection.reader.is_within())
-        connection.message_begun.reset();
-      if (!handle(found, id, connection) || connection.cut) return false;
+    auto bytes = connection.read(buffer_);
+    if (!bytes) return false;
+    Time now = Clock::now();
+    connection.turn.begin(now);
+    while (connection.unfinished || !bytes->empty()) {
+      if (!process_one(id, connection, *bytes, now) || connection.cut) return false;
+      if (!connection.unfinished && bytes->empty()) break;
+      now = Clock::now();
+      if (connection.turn.is_over(now)) break;
     }
-    connection.note_progress(Clock::now());
+    connection.turn.end();
+    connection.keep(*bytes);
+    connection.note_progress(now);
     return true;
   }
 
-  bool handle(Found found, ZeromqPeer id, Connection& connection) {
+  bool process_one(ZeromqPeer id, Connection& connection, Bytes& bytes, Time now) {
+    if (!connection.unfinished) return handle(connection.next(bytes), id, connection, now);
+    connection.unfinished = sink_->proceed(id);
+    return true;
+  }
+
+  bool handle(Found found, ZeromqPeer id, Connection& connection, Time now) {
     switch (found) {
       case Found::nothing: return true;
       case Found::greeting: return true;
       case Found::ready: begin(id, connection); break;
-      case Found::message: deliver(id, connection); return true;
+      case Found::message: deliver(id, connection, now); return true;
       case Found::ping: connection.answer_ping(); break;
       case Found::parts: deliver_malformed(id, connection); return true;
       case Found::endless:
@@ -230,10 +242,10 @@ class ZeromqRouter::Bound {
     wait_due(id, connection);
   }
 
-  void deliver(ZeromqPeer id, Connection& connection) {
+  void deliver(ZeromqPeer id, Connection& connection, Time now) {
     connection.reported = true;
     connection.reader.set_max_message(max_message_);
-    sink_->received(id, connection.reader.take_message());
+    connection.unfinished = sink_->received(id, connection.reader.take_message(), now);
   }
   void deliver_malformed(ZeromqPeer id, Connection& connection) {
     connection.reported = true;

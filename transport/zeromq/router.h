@@ -51,8 +51,11 @@ struct ZeromqBinding {
 class ZeromqSink {
  public:
   virtual ~ZeromqSink() = default;
-  // A message of one part.
-  virtual void received(ZeromqPeer peer, ZeromqMessage message) = 0;
+  // A message of one part. `arrived`: when its last byte was read or the messages before it were
+  // processed, whichever is later. Returns true if a part of the work is left: proceed() follows,
+  // until it returns false, before anything else of this peer is received.
+  virtual bool received(ZeromqPeer peer, ZeromqMessage message, Time arrived) = 0;
+  virtual bool proceed(ZeromqPeer) { return false; }
   // A message of several parts, which was dropped.
   virtual void malformed(ZeromqPeer peer) = 0;
   // After send() returned `full`: it may accept a message again.
@@ -68,9 +71,10 @@ class ZeromqSink {
 // The service's end of ZeroMQ connections: a ROUTER with the mechanism NULL that uses ZMTP 3 (RFC
 // 23) over TCP. Receives messages of one part from many peers, and sends messages to them.
 //
-// Memory per peer: the incomplete message from the peer, and the unwritten messages to it; send()
-// accepts no more while these are 64 KiB. Before the handshake is complete, a peer may have sent 4
-// KiB (zmtp_reader.h). If a peer sends faster than it is read, TCP stops that peer only.
+// Memory per peer: the incomplete message from the peer, up to 16 KiB of messages that wait for its
+// next turn (transport/net/turns.h), and the unwritten messages to it; send() accepts no more while
+// these are 64 KiB. Before the handshake is complete, a peer may have sent 4 KiB (zmtp_reader.h).
+// If a peer sends faster than it is read, TCP stops that peer only.
 //
 // Peers that announce ZMTP 3.0 get no PING, which ZMTP 3.1 has added, and need not send anything.
 // READY is sent when that of the peer was accepted: a libzmq peer that is refused before it keeps
@@ -86,6 +90,9 @@ class ZeromqSink {
 // that has stopped running. Exceptions of a sink leave io_context::run().
 class ZeromqRouter {
  public:
+  // Bytes read from one connection at once: some hundred of the shortest messages.
+  static constexpr std::size_t read_at_once = std::size_t{16} << 10;
+
   // Binds. Each connection takes 1 from `connections`. `connections` and `stats` outlive the
   // router. Throws std::runtime_error that names the endpoint.
   ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,

@@ -19,6 +19,10 @@ struct WakeupFixture {
       ran += name;
     }
   }
+  Task<> wait_in(std::size_t number) {
+    co_await wakeups[number].wait();
+    ran += '.';
+  }
   Task<> fail(char name) {
     co_await wakeups[static_cast<std::size_t>(name - 'a')].wait();
     throw std::runtime_error("failed");
@@ -65,6 +69,20 @@ TEST_CASE_METHOD(WakeupFixture, "several notifications count as one, also before
   wakeups[0].notify();
   settle();
   CHECK(ran == "aa");
+}
+
+TEST_CASE_METHOD(WakeupFixture, "many woken coroutines let other work of the thread run between") {
+  for (std::size_t i = 0; i <= WokenCoroutines::at_once; ++i) {
+    wakeups.emplace_back(context.get_executor());
+    spawn(context.get_executor(), wait_in(i));
+  }
+  settle();
+  for (Wakeup& wakeup : wakeups) wakeup.notify();
+  context.restart();
+  context.run_one();
+  CHECK(ran.size() == WokenCoroutines::at_once);
+  settle();
+  CHECK(ran.size() == WokenCoroutines::at_once + 1);
 }
 
 TEST_CASE_METHOD(WakeupFixture, "a woken coroutine that never runs is destroyed") {

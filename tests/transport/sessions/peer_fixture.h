@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 #include <sstream>
@@ -86,6 +87,7 @@ class MemoryWire final : public PeerWire {
 struct RecordedStream {
   Lines calls;
   std::uint64_t credit = 100;
+  std::size_t piece = 0;  // bytes; 0: messages are given whole
   bool overrun = false;
   bool fails = false;  // reset() throws
   bool quiet = false;  // frames() is not recorded
@@ -101,6 +103,9 @@ class RecordingStream final : public QuietStream {
     if (record_.quiet) return;
     say("frames " + std::to_string(bytes.size()) + " from " +
         std::to_string(static_cast<int>(bytes[0])));
+  }
+  std::size_t piece(Bytes message) override {
+    return record_.piece > 0 ? std::min(record_.piece, message.size()) : message.size();
   }
   void flush(std::optional<std::uint64_t> mark, Time) override {
     say("flush" + (mark ? " " + std::to_string(*mark) : std::string()));

@@ -213,3 +213,31 @@ TEST_CASE_METHOD(OpenStream, "a stream with endless commands is ended") {
   CHECK(received() == Lines{"error 7 too_fast"});
   CHECK(calls(0) == Lines{"failed too_fast", "lost clean"});
 }
+
+TEST_CASE_METHOD(OpenStream, "while pieces of a long message wait, no credit is granted") {
+  admission.streams[0].piece = 40;
+  sends(7, 0, 60);
+  CHECK(calls(0) == Lines{"frames 40 from 0"});
+  CHECK(peer.is_unfinished());
+  CHECK(received().empty());
+  peer.proceed();
+  CHECK(calls(0) == Lines{"frames 40 from 20"});
+  peer.proceed();
+  CHECK(calls(0) == Lines{"frames 40 from 40"});
+  CHECK_FALSE(peer.is_unfinished());
+  peer.flush(now);
+  CHECK(received() == Lines{"credit 7 60"});
+}
+
+TEST_CASE_METHOD(PeerFixture, "the pieces of a message are dropped if its stream has failed") {
+  opens(7);
+  admission.streams[0].piece = 40;
+  sends(7, 0, 60);
+  admission.streams[0].outbox->error(ErrorCode::no_worker, "no worker");
+  SECTION("before it is removed") {}
+  SECTION("after it was removed") { peer.flush(now); }
+  (void)calls(0);
+  peer.proceed();
+  CHECK_FALSE(peer.is_unfinished());
+  CHECK(calls(0).empty());
+}

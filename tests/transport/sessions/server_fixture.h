@@ -23,12 +23,15 @@ inline std::string request(std::string target, std::string fields = {}) {
 // Answers each message of frames with its length, and records how its streams were lost.
 class EchoStream final : public test::QuietStream {
  public:
-  EchoStream(ClientOutput& output, std::vector<std::string>& lost) : output_(output), lost_(lost) {}
+  EchoStream(ClientOutput& output, std::vector<std::string>& lost, Duration work = {})
+      : output_(output), lost_(lost), work_(work) {}
   ~EchoStream() override {
     if (!ended_) lost_.emplace_back("lost");
   }
 
   void frames(Bytes bytes, Time) override {
+    for (const Time begin = Clock::now(); Clock::now() < begin + work_;) {
+    }
     output_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
                    {Answer::Kind::json, std::to_string(bytes.size())});
     position_ += bytes.size();
@@ -46,6 +49,7 @@ class EchoStream final : public test::QuietStream {
  private:
   ClientOutput& output_;
   std::vector<std::string>& lost_;
+  const Duration work_;
   std::uint64_t position_ = 0;
   std::uint64_t messages_ = 0;
   bool ended_ = false;
@@ -65,10 +69,11 @@ class EchoAdmission final : public StreamAdmission {
                           .retry_after = std::chrono::seconds(2),
                           .reason = Refusal::no_room};
     output.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
-    return StreamHandle(new EchoStream(output, lost));
+    return StreamHandle(new EchoStream(output, lost, work));
   }
   std::vector<std::string> lost;
   std::vector<StreamRequest> requests;
+  Duration work{};  // CPU time of each message
 };
 
 // A server of echoes on a free port of the loopback, in the test's own thread.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct StreamLog {
   LoggingStream* stream = nullptr;
   std::vector<std::string> calls;
   std::size_t written = 0;
+  std::size_t piece = 0;            // bytes; 0: messages are given whole
   bool fails = false;               // frames(), tick() and written() throw
   ClientOutput* rejects = nullptr;  // rejects frames there
 };
@@ -38,6 +40,9 @@ class LoggingStream final : public test::QuietStream {
     work();
     say("frames " + std::to_string(bytes.size()));
     if (log_.rejects) log_.rejects->rejected(ErrorCode::values, "no", 1);
+  }
+  std::size_t piece(Bytes message) override {
+    return log_.piece > 0 ? std::min(log_.piece, message.size()) : message.size();
   }
   void flush(std::optional<std::uint64_t> mark, Time) override {
     say(mark ? "flush " + std::to_string(*mark) : "flush");

@@ -27,6 +27,31 @@ TEST_CASE_METHOD(SessionFixture, "the client's messages reach the stream in orde
   CHECK(stats.messages[MessageType::close].value() == 1);
 }
 
+TEST_CASE_METHOD(SessionFixture,
+                 "a long message is given in pieces, in several turns, before the next message") {
+  stream.piece = 4;
+  client.turn_over = true;
+  client.binary("0123456789");
+  client.text(R"({"type":"flush"})");
+  settle();
+  CHECK(stream.calls == Calls{"frames 4"});
+  client.next_turn();
+  settle();
+  CHECK(stream.calls == Calls{"frames 4", "frames 4", "frames 2", "flush"});
+  CHECK(stats.messages[MessageType::data].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "the rest of a message is dropped if its stream has failed") {
+  stream.piece = 4;
+  client.turn_over = true;
+  client_sends(10);
+  outbox.error(ErrorCode::no_worker, "no worker");
+  client.next_turn();
+  settle();
+  CHECK(stream.calls.front() == "frames 4");
+  CHECK(std::ranges::count(stream.calls, "frames 4") == 1);
+}
+
 TEST_CASE_METHOD(SessionFixture, "a client that only reads after its end is cut when it is gone") {
   client_says(R"({"type":"end"})");
   client_ends({.how = Connection::Ended::How::half_closed});

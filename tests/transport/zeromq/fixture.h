@@ -35,6 +35,7 @@ class Router final : public ZeromqSink {
   std::vector<std::string> events;
   std::string waiting;                // sent to a peer that becomes writable
   std::vector<std::string> refusals;  // the reasons
+  int left = 0;                       // calls of proceed() that the next message needs
   int failing = 0;                    // the number of messages whose reception still fails
   ZeromqStats stats;
   Budget room;
@@ -85,13 +86,18 @@ class Router final : public ZeromqSink {
   }
 
  private:
-  void received(ZeromqPeer peer, ZeromqMessage message) override {
+  bool received(ZeromqPeer peer, ZeromqMessage message, Time) override {
     if (failing > 0) {
       --failing;
       throw std::bad_alloc();
     }
     const Bytes bytes = message.bytes();
     note(peer, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return left > 0;
+  }
+  bool proceed(ZeromqPeer peer) override {
+    note(peer, "proceeds");
+    return --left > 0;
   }
   void malformed(ZeromqPeer peer) override { note(peer, "malformed"); }
   void lost(ZeromqPeer peer) override { note(peer, "lost"); }

@@ -162,6 +162,25 @@ TEST_CASE("a flood of one peer is received whole, and other peers long before it
   CHECK(before < flooding / 2);
 }
 
+TEST_CASE("a message that takes several turns is finished before the next one of its peer") {
+  Router router;
+  RawPeer peer(router.port());
+  router.left = 3;
+  router.welcome(peer).part("long").part("short");
+  router.run_until_event("1 short");
+  CHECK(router.events == Lines{"1 long", "1 proceeds", "1 proceeds", "1 proceeds", "1 short"});
+}
+
+TEST_CASE("what a peer has sent before its end is processed in further turns") {
+  Router router;
+  RawPeer peer(router.port());
+  router.left = 3;
+  router.welcome(peer).part("long").part("short").hang_up();
+  router.run_until_event("1 lost");
+  CHECK(router.events ==
+        Lines{"1 long", "1 proceeds", "1 proceeds", "1 proceeds", "1 short", "1 lost"});
+}
+
 TEST_CASE("a peer that is cut is lost, and no more of its messages are received") {
   Router router;
   RawPeer peer(router.port());

@@ -20,11 +20,13 @@ void MillraceV1Conversation::handle_frames(const Connection::Message& message) {
   if (message.bytes.empty()) return stats.messages[MessageType::control].add();
   if (rejects_input()) return;
   const std::uint64_t rejections = rejections_;
-  stream()->frames(message.bytes, message.arrived);
+  pieces_.begin(*stream(), message.bytes, message.arrived);
   if (rejections_ != rejections) return;
   stats.messages[MessageType::data].add();
   stats.message.observe(static_cast<std::int64_t>(message.bytes.size()));
 }
+
+void MillraceV1Conversation::proceed() { stream() ? pieces_.proceed(*stream()) : pieces_.clear(); }
 
 void MillraceV1Conversation::handle_command(const Connection::Message& message) {
   TransportStats& stats = queue().scope().stats();

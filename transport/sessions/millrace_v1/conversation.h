@@ -6,6 +6,7 @@
 #include "base/answer.h"
 #include "schemas/client_command.h"
 #include "transport/sessions/conversation.h"
+#include "transport/sessions/frames_in_pieces.h"
 
 namespace millrace {
 
@@ -18,6 +19,8 @@ class MillraceV1Conversation final : public Conversation {
 
   using Conversation::open;
   void received(const Connection::Message& message) override;
+  bool is_unfinished() const override { return !pieces_.empty(); }
+  void proceed() override;
   bool has_ended() const override { return ended_; }
 
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
@@ -42,6 +45,7 @@ class MillraceV1Conversation final : public Conversation {
   template <class Append>
   void send(Append append);
 
+  FramesInPieces pieces_;
   std::uint64_t rejections_ = 0;  // messages `rejected` so far
   bool ended_ = false;            // the client has sent its end
 };

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "base/time.h"
+#include "transport/net/net.h"
+
+namespace millrace {
+
+// Divides the time of an io thread among the connections that have input. A connection processes
+// its input in turns: at least one message, and further ones until its turn is over.
+//
+// The turn of a connection that has become readable is short. If more of its input is left, it
+// waits in a queue for further turns. One of these, of about a millisecond, comes between two looks
+// at the sockets. So a connection whose input is cheap waits for about one of them, however many
+// connections have input that is expensive.
+//
+// A service of the io_context, for all its connections. Confined to the thread of the io_context.
+class Turns final : public net::execution_context::service {
+ public:
+  using key_type = Turns;
+  static net::execution_context::id id;
+  static constexpr Duration first = std::chrono::microseconds(200);
+  static constexpr Duration further = std::chrono::milliseconds(1);
+
+  class Turn;
+
+  explicit Turns(net::execution_context& context)
+      : service(context), context_(static_cast<net::io_context&>(context)) {}
+
+ private:
+  using Hook =
+      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+  void shutdown() override { waiting_.clear(); }
+  void post();
+  void run_one();
+
+  net::io_context& context_;
+  boost::intrusive::list<Turn, boost::intrusive::base_hook<Hook>,
+                         boost::intrusive::constant_time_size<false>>
+      waiting_;
+  bool posted_ = false;
+};
+
+// The turns of one connection. Has no clock: the caller passes the time in. Destroyed after its
+// executor has stopped running, or when it does not matter that a waiting turn never begins.
+class Turns::Turn : public Hook {
+ public:
+  explicit Turn(Executor executor) : turns_(net::use_service<Turns>(executor.context())) {}
+
+  // Begins a turn, unless one has begun.
+  void begin(Time now) {
+    if (!end_) end_ = now + std::exchange(length_, first);
+  }
+  bool is_over(Time now) const { return end_ && now >= *end_; }
+  // Ends the turn: all input was processed.
+  void end() { end_.reset(); }
+  // Ends the turn although input is left. `go_on` is called when the next one may begin. Requires:
+  // no turn waits.
+  void end_early(std::function<void()> go_on);
+
+ private:
+  friend Turns;
+
+  Turns& turns_;
+  std::optional<Time> end_;
+  Duration length_ = first;  // the next turn's
+  std::function<void()> go_on_;
+};
+
+}  // namespace millrace
