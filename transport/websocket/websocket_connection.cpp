@@ -109,14 +109,15 @@ std::optional<Connection::Received> WebSocketConnection::next() {
 }
 
 // While our pongs or our close cannot be written, the peer is not read. Output of a waiting writer
-// does not stop reading: pongs are queued after it.
+// does not stop reading: pongs are queued after it. A turn that is over ends in any case: the rest
+// of a message, which was read, does not wait for pongs.
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
-  if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
   if (std::exchange(yields_, false)) {
     turn_.end_early([this] { next_turn_.notify(); });
     return next_turn_.wait();
   }
+  if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
   turn_.end();
   const bool incomplete = reader_.within_message() || !ahead_.empty();
   if (incomplete && !incomplete_since_) incomplete_since_ = Clock::now();

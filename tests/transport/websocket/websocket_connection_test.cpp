@@ -22,6 +22,10 @@ const std::string long_text(4 << 20, 'x');  // more than the kernel accepts at o
 const std::string head_of_long_text("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
 
 Task<> await_more(Connection& connection) { co_await connection.readable(); }
+Task<> await_turn(Connection& connection, bool& begun) {
+  co_await connection.readable();
+  begun = true;
+}
 Task<> await_space(Connection& connection) { co_await connection.writable(); }
 Task<> await_flushed(Connection& connection, std::optional<bool>& flushed) {
   flushed = co_await connection.flushed();
@@ -183,6 +187,22 @@ TEST_CASE_METHOD(ConnectionFixture,
     REQUIRE(test::allocated_bytes() < before + 8192);
   }
   CHECK_FALSE(goes_on);
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "the next turn begins although pongs wait for their peer") {
+  std::string pings;
+  for (int i = 0; i < 150; ++i) pings += masked(0x89, std::string(125, 'x'));
+  for (std::size_t sent = 1; sent > 0;) {
+    boost::system::error_code full;
+    sent = peer.write_some(net::buffer(pings), full);
+    settle();
+    CHECK(read().empty());
+  }
+  while (!connection->is_turn_over()) continue;
+  bool begun = false;
+  begin(await_turn(*connection, begun));
+  CHECK(begun);
+  CHECK_FALSE(connection->is_turn_over());
 }
 
 TEST_CASE_METHOD(RestFixture, "bytes that came with the upgrade are read first") {
