@@ -219,9 +219,9 @@ bool read_rows(const Rows* in, bool frames, std::uint32_t width, std::vector<Row
   return true;
 }
 
-// Names in a plan are often the paths of files.
+// Names in a plan are often the paths of files, which may have any bytes.
 bool is_stream_name(std::string_view name, bool plan) {
-  return plan ? !name.empty() && name.size() <= max_catalog_name && is_utf8(name) : is_name(name);
+  return plan ? !name.empty() && name.size() <= max_catalog_name : is_name(name);
 }
 
 bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {

@@ -59,6 +59,8 @@ class MemoryCatalog final : public training::Catalog {
   std::string path;
   // The meta of a stream, if it is set.
   std::function<std::string(std::uint64_t stream)> on_meta;
+  // The same for its name.
+  std::function<std::string(std::uint64_t stream)> on_name;
 
   const std::vector<MemoryStream>& streams() const { return streams_; }
   // Readers of streams that exist now, and those made so far.
@@ -71,7 +73,7 @@ class MemoryCatalog final : public training::Catalog {
     return streams_[stream].frames.size() / type_.bytes();
   }
   std::string name(std::uint64_t stream) const override {
-    return "stream " + std::to_string(stream);
+    return on_name ? on_name(stream) : "stream " + std::to_string(stream);
   }
   std::string meta(std::uint64_t stream) const override {
     return on_meta ? on_meta(stream) : Catalog::meta(stream);

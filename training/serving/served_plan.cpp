@@ -39,20 +39,6 @@ constexpr std::size_t max_texts = std::size_t{32} << 20;
 // Bytes of a name that is cut.
 constexpr std::size_t most_cut_name = 256;
 
-// File names may have any bytes: those that are not UTF-8 become '?'.
-std::string utf8_of(std::string_view text) {
-  std::string valid;
-  while (!text.empty()) {
-    const std::size_t good = utf8_length(text);
-    valid += text.substr(0, good);
-    text.remove_prefix(good);
-    if (text.empty()) break;
-    valid += '?';
-    text.remove_prefix(1);
-  }
-  return valid;
-}
-
 ReadError too_long(std::string_view what, std::size_t bytes, std::size_t most) {
   return {DataFault::format, "its " + std::string(what) + " has " + std::to_string(bytes) +
                                  " bytes; a trainer receives at most " + std::to_string(most)};
@@ -62,7 +48,7 @@ ReadError too_long(std::string_view what, std::size_t bytes, std::size_t most) {
 std::optional<TextError> add_text(const Catalog& catalog, wp::OpenedStream& stream,
                                   std::size_t& texts) {
   const std::uint64_t at = number(stream.stream);
-  stream.name = utf8_of(catalog.name(at));
+  stream.name = catalog.name(at);
   stream.options = catalog.meta(at);
   if (stream.name.size() > wp::max_catalog_name)
     return TextError{at, stream.name, too_long("name", stream.name.size(), wp::max_catalog_name)};
@@ -135,9 +121,15 @@ std::vector<TextError> add_short_texts(const Catalog& catalog,
     const std::size_t before = texts;
     auto error = add_text(catalog, stream, texts);
     if (!error) continue;
-    stream.name = cut_text(stream.name, most_cut_name);
-    stream.options.clear();
-    texts = before + stream.name.size();
+    if (stream.name.size() > wp::max_catalog_name)
+      stream.name = cut_text(stream.name, most_cut_name);
+    const auto has_room = [&] {
+      return before + stream.name.size() + stream.options.size() <= max_texts;
+    };
+    stream.options = catalog.meta(number(stream.stream));
+    if (stream.options.size() > wp::max_meta || !has_room()) stream.options.clear();
+    if (!has_room()) stream.name = cut_text(stream.name, most_cut_name);
+    texts = before + stream.name.size() + stream.options.size();
     errors.push_back(std::move(*error));
   }
   return errors;

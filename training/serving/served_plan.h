@@ -49,8 +49,9 @@ struct TextError {
 std::optional<TextError> add_texts(const Catalog& catalog,
                                    std::vector<worker_protocol::OpenedStream>& opened);
 
-// Adds them where failed streams are skipped: a text that is too long is not worth a stream, so a
-// name is cut, and a meta is left out. Returns an error for each of these streams.
+// Adds them where failed streams are skipped: a text that is too long is not worth a stream. A
+// name that is too long is cut, and a meta is left out. If all texts together are too long, a meta
+// is left out first. Returns an error for each of these streams.
 std::vector<TextError> add_short_texts(const Catalog& catalog,
                                        std::vector<worker_protocol::OpenedStream>& opened);
 

@@ -135,6 +135,45 @@ TEST_CASE("a server that skips sends a stream whose name or meta is too long, wi
   }
 }
 
+TEST_CASE("of the texts of a stream that is sent, only what is too long is shortened") {
+  Twelve twelve;
+  const auto all = [&](std::size_t count) {
+    std::vector<worker_protocol::OpenedStream> opened(count);
+    for (std::size_t i = 0; i < count; ++i) opened[i].stream = StreamId(i);
+    CHECK(training::add_short_texts(*twelve.catalog, opened).size() == 1);
+    return opened.back();
+  };
+  twelve.catalog->on_meta = [](std::uint64_t) { return "{}"; };
+  twelve.catalog->on_name = [](std::uint64_t) {
+    return std::string(worker_protocol::max_catalog_name + 1, 'x');
+  };
+  CHECK(all(1).name.size() == 256);
+  CHECK(all(1).options == "{}");
+  const std::string name(worker_protocol::max_catalog_name, 'x');
+  twelve.catalog->on_name = [&](std::uint64_t) { return name; };
+  twelve.catalog->on_meta = [](std::uint64_t) {
+    return std::string(worker_protocol::max_meta + 1, 'x');
+  };
+  CHECK(all(1).name == name);
+  CHECK(all(1).options.empty());
+  twelve.catalog->on_meta = [](std::uint64_t) {
+    return std::string(worker_protocol::max_meta, 'x');
+  };
+  CHECK(all(32).name == name);  // together they have more than 32 MiB
+  CHECK(all(32).options.empty());
+}
+
+TEST_CASE("the name of a stream that is sent need not be UTF-8") {
+  Twelve twelve;
+  twelve.catalog->on_name = [](std::uint64_t) { return "gr\xf6"; };
+  PlanServer server(twelve.served());
+  Worker trainer = attach(server.url());
+  const auto batch = trainer.next_until(soon());
+  REQUIRE(batch);
+  REQUIRE_FALSE(batch->opened().empty());
+  CHECK(batch->opened().front().name == "gr\xf6");
+}
+
 TEST_CASE("a trainer that has lost its states gets RESET in its first rows") {
   Twelve twelve;
   twelve.epochs = 1;
