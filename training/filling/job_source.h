@@ -45,9 +45,9 @@ class JobSource {
 
   // The next job. A batch has a buffer, and everything but its rows with frames is written. It
   // fails if it has more marker rows than a buffer has room for. If failed streams are skipped, a
-  // stream is refused that has more of them than its share of this room. Null: it must wait until a
-  // buffer is given, a result is taken, or the epoch is set. Throws the exceptions of Plan::epoch()
-  // and BatchBuffers::memory().
+  // stream is refused that would exceed this room if each row of its batch had as many. Null: it
+  // must wait until a buffer is given, a result is taken, or the epoch is set. Throws the
+  // exceptions of Plan::epoch() and BatchBuffers::memory().
   FillingJob* next();
   // The number of jobs since start(): the number of the next one.
   std::uint64_t begun() const { return begun_; }

@@ -17,8 +17,12 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// Most marker rows of a batch: a stream with inner events can have several after one row.
-std::uint32_t most_marks(std::uint32_t rows) { return std::max(1024u, 16 * rows); }
+// Most marker rows of a batch: a stream with inner events can have several after one row. Where a
+// stream with too many is skipped, that does not depend on the streams beside it: then there is
+// room for as many after each row as a stream alone has in practice.
+std::uint32_t most_marks(const ServedPlan& served, std::uint32_t rows) {
+  return std::max(1024u, (served.skip_failed ? 256 : 16) * rows);
+}
 
 // A plan may have wide batches of few rows, and narrow ones of many.
 std::size_t most_companion_bytes(const ServedPlan& served, const Plan& plan, Rank rank) {
@@ -69,7 +73,7 @@ std::size_t slab_bytes(const ServedPlan& served, const Plan& plan, Rank rank) {
   const std::size_t tensor =
       plan.most_padded_frames(rank) * served.format.values * size_of(served.format.dtype);
   const SlabLayout rest = layout_of({.rows = rows,
-                                     .marks = most_marks(rows),
+                                     .marks = most_marks(served, rows),
                                      .width = 0,
                                      .companions = most_companion_bytes(served, plan, rank)});
   return SlabRing::slab_bytes_for(tensor + slab_alignment + rest.bytes);

@@ -113,6 +113,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a stream with a pause of many marker rows is sent, also on many slots") {
+  Twelve twelve;
+  twelve.epochs = 1;
+  twelve.options.slots = 64;
+  std::vector<training::InnerEvent> flushes;
+  for (std::uint64_t i = 0; i < 256; ++i)
+    flushes.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
+  for (int i = 0; i < 64; ++i)
+    twelve.catalog->add({.frames = std::vector<std::byte>(40), .events = flushes});
+  auto served = twelve.served();
+  served.skip_failed = true;
+  PlanServer server(std::move(served));
+  Worker trainer = attach(server.url());
+  std::size_t marks = 0;
+  while (auto batch = trainer.next_until(soon())) {
+    CHECK(batch->failed().empty());
+    marks += batch->marks().size();
+    trainer.done(*batch);
+  }
+  CHECK(trainer.ended());
+  CHECK(marks >= 64 * 255);
+}
+
 TEST_CASE("a server that skips sends a stream whose name or meta is too long, without them") {
   Twelve twelve;
   twelve.epochs = 1;
