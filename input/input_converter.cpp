@@ -212,7 +212,7 @@ InputConverter::Converted InputConverter::convert(Bytes message, FrameSink& to) 
   return stages_->convert(message, to);
 }
 
-std::size_t InputConverter::piece(Bytes message) { return stages_->piece(message); }
+std::size_t InputConverter::piece_of_long(Bytes message) const { return stages_->piece(message); }
 
 Appended InputConverter::drain(std::uint64_t before, FrameSink& to) {
   return stages_->drain(before, to);

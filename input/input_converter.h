@@ -54,7 +54,9 @@ class InputConverter {
 
   // The bytes of a message to convert at once, for about 0.1 ms: all of it, or a part of a long
   // one. With NaN or infinity, or if it is a packet, it is all of it.
-  std::size_t piece(Bytes message);
+  std::size_t piece(Bytes message) const {
+    return message.size() <= always_whole ? message.size() : piece_of_long(message);
+  }
 
   // Appends the frames that the resampler still holds, so that ⌊n · p / c⌋ frames were appended for
   // the n input frames since the last drain, and begins anew: the next frames are converted like
@@ -71,6 +73,9 @@ class InputConverter {
   void drop_partial();
 
  private:
+  static constexpr std::size_t always_whole = 1024;  // bytes
+  std::size_t piece_of_long(Bytes message) const;
+
   class Stages;
   std::unique_ptr<Stages> stages_;
 };

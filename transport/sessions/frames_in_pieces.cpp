@@ -2,16 +2,22 @@
 #include "transport/sessions/frames_in_pieces.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace millrace {
 
 void FramesInPieces::begin(StreamInput& stream, Bytes message, Time arrived) {
-  piece_ = stream.piece(message);
-  const Bytes rest = message.subspan(piece_);
+  assert(empty());
+  const std::size_t piece = stream.piece(message);
+  if (piece < message.size()) keep(message.subspan(piece), piece, arrived);
+  stream.frames(message.first(piece), arrived);
+}
+
+void FramesInPieces::keep(Bytes rest, std::size_t piece, Time arrived) {
   rest_.assign(rest.begin(), rest.end());
   at_ = 0;
+  piece_ = piece;
   arrived_ = arrived;
-  stream.frames(message.first(piece_), arrived);
 }
 
 void FramesInPieces::proceed(StreamInput& stream) {

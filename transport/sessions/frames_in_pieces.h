@@ -22,6 +22,8 @@ class FramesInPieces {
   bool empty() const { return rest_.empty(); }
 
  private:
+  void keep(Bytes rest, std::size_t piece, Time arrived);
+
   std::vector<std::byte> rest_;
   std::size_t at_ = 0;     // bytes of rest_ that the stream has
   std::size_t piece_ = 0;  // bytes

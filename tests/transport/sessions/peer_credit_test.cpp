@@ -62,6 +62,7 @@ class CreditPlay {
     std::vector<std::byte> bytes = audio_.message(format_, count);
     if (is_opus()) bytes = {std::byte{3 << 3 | 1}};  // the longest packet: 120 ms
     peer_->received(cp::ToService(cp::Frames{.stream = 7, .at = sent_, .bytes = bytes}), now_);
+    while (peer_->is_unfinished()) peer_->proceed();
     sent_ += count;
     granted_ -= count;
   }
