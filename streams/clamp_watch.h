@@ -30,8 +30,8 @@ class ClampWatch {
  private:
   const double quarter_;
   const std::uint32_t values_;
-  std::uint64_t seen_ = 0, clamped_ = 0;  // values
   bool detected_ = false;
+  std::uint64_t seen_ = 0, clamped_ = 0;  // values
 };
 
 }  // namespace millrace

@@ -16,7 +16,10 @@ class InputPace {
   static constexpr int most = 30;
   static constexpr Duration at_once = std::chrono::seconds(60);
 
-  // The stream has received this much audio.
+  // False: the input of the stream is not limited.
+  explicit InputPace(bool limits) : limits_(limits) {}
+
+  // The stream has received this much audio. Requires: limits().
   void add(Duration audio, Time now) {
     pass(now);
     ahead_ += audio;
@@ -33,12 +36,14 @@ class InputPace {
 
   // True if nothing should be received for now: up to a second, so that not every packet pauses.
   bool exceeded() const { return exceeded_; }
-  // The audio that may be received now.
+  bool limits() const { return limits_; }
+  // The audio that may be received now. Requires: limits().
   Duration left() const { return exceeded_ ? Duration{} : at_once - ahead_; }
 
  private:
   Duration ahead_{};  // audio that real time at this pace has not reached
   Time passed_{};
+  const bool limits_;
   bool exceeded_ = false;
 };
 

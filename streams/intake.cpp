@@ -36,10 +36,9 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       counts_(converter_.input_rate(), settings.type.rate),
       longest_frame_(settings.format.format == SampleFormat::opus ? converter_.most_input_frames(0)
                                                                   : 1),
+      pace_(settings.format.format == SampleFormat::opus),
       clamps_(settings.type.rate, settings.type.values),
-      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
-  if (settings.format.format == SampleFormat::opus) pace_.emplace();
-}
+      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
 
 bool Intake::add_frames(Bytes message, Time now) {
   if (const std::string warning = containers_.add(message); !warning.empty()) warn(warning);
@@ -48,7 +47,7 @@ bool Intake::add_frames(Bytes message, Time now) {
   const std::uint64_t begin = buffer.end();
   Sink sink(buffer);
   const auto converted = converter_.convert(message, sink);
-  if (pace_) pace_->add(duration_of(converted.input_frames), now);
+  if (pace_.limits()) pace_.add(duration_of(converted.input_frames), now);
   if (!in_range(converted.input_frames)) {
     buffer.truncate(begin);
     return false;
@@ -175,8 +174,8 @@ void Intake::reject_partial_frame() {
 std::uint64_t Intake::client_frames_within(std::uint64_t frames) const {
   const std::uint64_t most = counts_.input_frames(position_ + frames);
   const std::uint64_t fit = most > input_ ? (most - input_) / longest_frame_ : 0;
-  if (!pace_) return fit;
-  return std::min(fit, static_cast<std::uint64_t>(pace_->left() / duration_of(longest_frame_)));
+  if (!pace_.limits()) return fit;
+  return std::min(fit, static_cast<std::uint64_t>(pace_.left() / duration_of(longest_frame_)));
 }
 
 // The waiting frames in frames_ came with one message and are the oldest: they are shed together or

@@ -70,11 +70,9 @@ class Intake {
   void reject_partial_frame();
 
   // Time has passed, for the pace of the input.
-  void pass(Time now) {
-    if (pace_) pace_->pass(now);
-  }
+  void pass(Time now) { pace_.pass(now); }
   // True while the client should not send because its input is too far ahead of real time.
-  bool too_fast() const { return pace_ && pace_->exceeded(); }
+  bool too_fast() const { return pace_.exceeded(); }
 
   // Replaces frames that were read more than `shed_after` ago by a gap. At most a sixteenth of that
   // time late, never early.
@@ -125,7 +123,7 @@ class Intake {
   InputConverter converter_;
   const FrameCounts counts_;
   const std::uint64_t longest_frame_;  // input frames of the longest frame of the client
-  std::optional<InputPace> pace_;      // if the input is compressed
+  InputPace pace_;                     // limits compressed input
   ClampWatch clamps_;
   ContainerWatch containers_;
   WaitingEvents waiting_;
