@@ -155,7 +155,8 @@ class Stream final : public StreamInput {
   bool all_done_ = false;  // the last row is done
   bool finished_ = false;
   bool has_credit_ = false;
-  Duration paused_for_{};  // total time paused since at most half of the limit was held
+  bool has_much_ = false;  // was full, and not relieved since: a reason to be paused
+  Duration paused_for_{};  // total time paused for this since at most half of the limit was held
   Time settled_{};
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written

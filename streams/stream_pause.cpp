@@ -25,7 +25,7 @@ bool Stream::relieved(std::uint64_t at_most) const {
 }
 
 void Stream::measure_pause(Time now) {
-  if (paused_ && now > settled_) paused_for_ += now - settled_;
+  if (paused_ && has_much_ && now > settled_) paused_for_ += now - settled_;
   settled_ = std::max(settled_, now);
 }
 
@@ -40,9 +40,9 @@ void Stream::update_pause() {
   if (held() <= settings_.frames_limit / 2) paused_for_ = {};
   const bool many_waiting = intake_.waiting() >= WaitingEvents::pause_at;
   const bool was = paused_;
-  const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
-  const bool has_much = was ? stays : full() || many_waiting;
-  paused_ = input_ == Input::open && (has_much || intake_.too_fast());
+  has_much_ =
+      has_much_ ? !relieved(settings_.frames_limit / 2 + pause_frames()) : full() || many_waiting;
+  paused_ = input_ == Input::open && (has_much_ || intake_.too_fast());
   if (was && !paused_ && client_listens_) client_->resume();
   const bool had_credit = std::exchange(has_credit_, credit() > 0);
   if (!had_credit && has_credit_ && client_listens_) client_->credit_available();

@@ -9,6 +9,7 @@ net::execution_context::id Turns::id;
 
 void Turns::Turn::end_early(std::function<void()> go_on) {
   end();
+  if (is_linked()) unlink();
   length_ = further;
   go_on_ = std::move(go_on);
   turns_.waiting_.push_back(*this);
@@ -31,8 +32,8 @@ void Turns::run_one() {
   posted_ = false;
   if (waiting_.empty()) return;
   Turn& next = waiting_.front();
+  if (&next != &waiting_.back()) post();
   waiting_.pop_front();
-  if (!waiting_.empty()) post();
   const auto go_on = std::exchange(next.go_on_, nullptr);  // the call may destroy `next`
   go_on();
 }

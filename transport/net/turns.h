@@ -60,8 +60,8 @@ class Turns::Turn : public Hook {
   bool is_over(Time now) const { return end_ && now >= *end_; }
   // Ends the turn: all input was processed.
   void end() { end_.reset(); }
-  // Ends the turn although input is left. `go_on` is called when the next one may begin. Requires:
-  // no turn waits.
+  // Ends the turn although input is left. `go_on` is called when the next one may begin, and must
+  // begin it before other work of the thread. Replaces the one of a turn that waits.
   void end_early(std::function<void()> go_on);
 
  private:

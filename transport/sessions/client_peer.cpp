@@ -53,10 +53,9 @@ void ClientPeer::dispatch(const Message& message, Time now) {
 
 // The stream may have ended meanwhile.
 void ClientPeer::proceed() {
-  const auto found = streams_.find(*unfinished_);
-  if (!ending_ && found != streams_.end() && found->second->is_unfinished())
-    found->second->proceed();
-  if (ending_ || found == streams_.end() || !found->second->is_unfinished()) unfinished_.reset();
+  const auto found = ending_ ? streams_.end() : streams_.find(*unfinished_);
+  if (found != streams_.end()) found->second->proceed();
+  if (found == streams_.end() || !found->second->is_unfinished()) unfinished_.reset();
 }
 
 void ClientPeer::open(const cp::Open& open, Time now) {

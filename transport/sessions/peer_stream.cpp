@@ -51,7 +51,8 @@ void PeerStream::received(const cp::Frames& frames, Time now) {
 }
 
 void PeerStream::proceed() {
-  pieces_.proceed(*stream_);
+  if (!closing_) pieces_.proceed(*stream_);
+  if (closing_) pieces_.clear();  // the peer may leave the error unread for long
   top_up();
 }
 

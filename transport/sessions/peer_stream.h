@@ -53,7 +53,7 @@ class PeerStream final : public ClientOutput {
   // A message of the peer to this stream.
   void received(const client_protocol::Frames& frames, Time now);
   // A part of the last message waits: call proceed() until it is false, before other messages.
-  bool is_unfinished() const { return !closing_ && !pieces_.empty(); }
+  bool is_unfinished() const { return !pieces_.empty(); }
   void proceed();
   void received(const client_protocol::Flush& flush, Time now);
   void received(const client_protocol::Reset& reset, Time now);

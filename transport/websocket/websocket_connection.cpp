@@ -114,7 +114,7 @@ std::optional<Connection::Received> WebSocketConnection::next() {
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
   if (std::exchange(yields_, false)) {
-    turn_.end_early([this] { next_turn_.notify(); });
+    turn_.end_early([this] { next_turn_.notify_first(); });
     return next_turn_.wait();
   }
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
@@ -242,6 +242,7 @@ Task<> WebSocketConnection::linger() {
 void WebSocketConnection::abort() {
   boost::system::error_code ignored;
   socket_.close(ignored);
+  next_turn_.notify();
 }
 
 bool WebSocketConnection::is_reset() {
