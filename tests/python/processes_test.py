@@ -203,7 +203,8 @@ with data:
     data.next()
 """)
 
-    def test_a_loop_that_is_left_does_not_wait_for_augment(self):
+    def data_that_waits(self):
+        """A data set whose augment waits at stream 3, its batches, and events: it waits, it may go on."""
         entered, go_on = threading.Event(), threading.Event()
         self.addCleanup(go_on.set)
 
@@ -215,6 +216,10 @@ with data:
 
         expected = contents(self.data(arrays(40, 40, 40, 40), shuffle=False))
         data = self.data(arrays(40, 40, 40, 40), shuffle=False, threads=1, prefetch=1, augment=augment)
+        return data, expected, entered, go_on
+
+    def test_a_loop_that_is_left_does_not_wait_for_augment(self):
+        data, expected, entered, go_on = self.data_that_waits()
         given = []
         for batch in data:
             given.append(content(batch))
@@ -230,17 +235,7 @@ with data:
         self.assertEqual(len(data), len(expected))
 
     def test_a_close_within_a_loop_does_not_wait_and_the_loop_goes_on(self):
-        entered, go_on = threading.Event(), threading.Event()
-        self.addCleanup(go_on.set)
-
-        def augment(stream, generator):
-            if stream.stream == 3 and not go_on.is_set():
-                entered.set()
-                go_on.wait()
-            return stream
-
-        expected = contents(self.data(arrays(40, 40, 40, 40), shuffle=False))
-        data = self.data(arrays(40, 40, 40, 40), shuffle=False, threads=1, prefetch=1, augment=augment)
+        data, expected, entered, go_on = self.data_that_waits()
         given = []
         for batch in data:
             given.append(content(batch))
