@@ -90,3 +90,8 @@ class Opened(NamedTuple):
     slot: int  #: index of the stream's state
     name: str  #: name of the stream
     options: dict[str, Any]  #: the options that the client sent when it opened the stream; {} by default
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """In a batch of a ``Dataset``: the meta of the stream, which are its ``options``."""
+        return self.options

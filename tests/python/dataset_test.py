@@ -175,7 +175,7 @@ class Rows(DatasetTest):
         streams = millrace.catalogs.Arrays(arrays(8, 4), names=["a", "b/ü"], meta=[{"text": "hallo"}, None])
         data = self.data(streams)
         opened = sorted(entry for batch in data for entry in batch.opened)
-        self.assertEqual([(entry.stream, entry.name, entry.options) for entry in opened],
+        self.assertEqual([(entry.stream, entry.name, entry.meta) for entry in opened],
                          [(0, "a", {"text": "hallo"}), (1, "b/ü", {})])
         self.assertEqual([data.name(i) for i in range(2)], ["a", "b/ü"])
         self.assertEqual([data.meta(i) for i in range(2)], [{"text": "hallo"}, {}])

@@ -194,7 +194,9 @@ class StreamCommand(SystemTest):
                          r"has 16000 Hz, 2 channels, s16le, refused as schema: must be mean or a channel from 0 to 1.*\(channel\)$")
         self.assertRegex(self.refused(self.file("a.wav"), "--chunk", "33ms"), r"refused as schema: .*\(chunk\)$")
         path = self.file("text.wav", b"no audio" * 9)
-        self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i 'file:{path}' audio.wav$")
+        self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i '{path}' audio.wav$")
+        path = self.file("9:30.wav", b"no audio" * 9)
+        self.assertRegex(self.refused(path), f"convert it: ffmpeg -i 'file:{path}' audio.wav$")
         self.assertEqual(self.refused("/nowhere.wav"),
                          "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
         for given, words in ((b"", "is empty"), (b"no audio" * 9, "is not WAV; for raw audio give --format"),

@@ -57,7 +57,10 @@ std::string hint_for(const std::string& path) {
   if (error || bytes == 0 || ::access(path.c_str(), R_OK) != 0) return {};
   const char* converted =
       path == "audio.wav" || path == "./audio.wav" ? "converted.wav" : "audio.wav";
-  return "; convert it: ffmpeg -i " + shell_quoted("file:" + path) + " " + converted;
+  // ffmpeg takes a:b.wav for the protocol `a`, and -a.wav for an option.
+  const bool is_plain = path.find(':') == std::string::npos && !path.starts_with('-');
+  return "; convert it: ffmpeg -i " + shell_quoted(is_plain ? path : "file:" + path) + " " +
+         converted;
 }
 
 }  // namespace
