@@ -16,6 +16,25 @@ void Turns::Turn::end_early(std::function<void()> go_on) {
   turns_.post();
 }
 
+Task<> Turns::Turn::next() {
+  end_early([this] {
+    auto waiter = *std::exchange(waiter_, std::nullopt);
+    waiter();
+  });
+  constexpr WokenCoroutines::Token token;
+  co_await net::async_initiate<const WokenCoroutines::Token, void()>(
+      [this](WokenCoroutines::Waiter waiter) { waiter_.emplace(std::move(waiter)); }, token);
+}
+
+// A coroutine that is destroyed here may own its turn.
+void Turns::shutdown() {
+  while (!waiting_.empty()) {
+    Turn& next = waiting_.front();
+    waiting_.pop_front();
+    const auto waiter = std::exchange(next.waiter_, std::nullopt);
+  }
+}
+
 // The first post is queued behind the next look at the sockets, the second one behind the handlers
 // of those that are readable then. If one throws std::bad_alloc, the next end_early() posts again.
 void Turns::post() {

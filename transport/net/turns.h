@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "transport/net/net.h"
+#include "transport/net/wakeup.h"
 
 namespace millrace {
 
@@ -36,7 +37,7 @@ class Turns final : public net::execution_context::service {
   using Hook =
       boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-  void shutdown() override { waiting_.clear(); }
+  void shutdown() override;
   void post();
   void run_one();
 
@@ -63,6 +64,8 @@ class Turns::Turn : public Hook {
   // Ends the turn although input is left. `go_on` is called when the next one may begin, and must
   // begin it before other work of the thread. Replaces the one of a turn that waits.
   void end_early(std::function<void()> go_on);
+  // The same for a coroutine: returns when the next turn may begin.
+  Task<> next();
 
  private:
   friend Turns;
@@ -71,6 +74,7 @@ class Turns::Turn : public Hook {
   std::optional<Time> end_;
   Duration length_ = first;  // the next turn's
   std::function<void()> go_on_;
+  std::optional<WokenCoroutines::Waiter> waiter_;  // the coroutine in next()
 };
 
 }  // namespace millrace

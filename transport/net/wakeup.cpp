@@ -41,11 +41,6 @@ void WokenCoroutines::add(Waiting& waiting) {
   waiting_.push_back(waiting);
 }
 
-void WokenCoroutines::add_first(Waiting& waiting) {
-  if (!posted_) post();
-  waiting_.push_front(waiting);
-}
-
 void WokenCoroutines::post() {
   net::post(context_, [this] { run(); });
   posted_ = true;

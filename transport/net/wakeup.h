@@ -29,8 +29,6 @@ class WokenCoroutines final : public net::execution_context::service {
 
   // Requires: a coroutine waits in `waiting`, which stays valid until the coroutine runs.
   void add(Waiting& waiting);
-  // The coroutine runs before those that were added earlier.
-  void add_first(Waiting& waiting);
 
  private:
   using List = boost::intrusive::list<Waiting, boost::intrusive::constant_time_size<false>>;
@@ -70,13 +68,6 @@ class Wakeup {
       notified_ = true;
     else if (!waiting_.is_linked())
       woken_.add(waiting_);
-  }
-  // The same, but the coroutine runs before all others that were woken.
-  void notify_first() {
-    if (waiting_.waiter && !waiting_.is_linked())
-      woken_.add_first(waiting_);
-    else
-      notify();
   }
 
  private:

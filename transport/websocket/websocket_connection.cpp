@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "transport/net/turns.h"
-#include "transport/net/wakeup.h"
 #include "transport/websocket/frame_output.h"
 #include "transport/websocket/handshake.h"
 #include "transport/websocket/read_ahead.h"
@@ -27,7 +26,6 @@ class WebSocketConnection final : public Connection {
         longest_(longest),
         socket_(std::move(socket)),
         turn_(socket_.get_executor()),
-        next_turn_(socket_.get_executor()),
         ahead_(socket_.get_executor().context(), std::move(rest)),
         reader_(role, longest, ReadBuffer::size),
         output_(role) {
@@ -71,7 +69,6 @@ class WebSocketConnection final : public Connection {
   const std::size_t longest_;
   Socket socket_;
   Turns::Turn turn_;
-  Wakeup next_turn_;
   ReadAhead ahead_;
   MessageReader reader_;
   FrameOutput output_;
@@ -113,10 +110,7 @@ std::optional<Connection::Received> WebSocketConnection::next() {
 // of a message, which was read, does not wait for pongs.
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
-  if (std::exchange(yields_, false)) {
-    turn_.end_early([this] { next_turn_.notify_first(); });
-    return next_turn_.wait();
-  }
+  if (std::exchange(yields_, false)) return turn_.next();
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
   turn_.end();
   const bool incomplete = reader_.within_message() || !ahead_.empty();
@@ -242,7 +236,6 @@ Task<> WebSocketConnection::linger() {
 void WebSocketConnection::abort() {
   boost::system::error_code ignored;
   socket_.close(ignored);
-  next_turn_.notify();
 }
 
 bool WebSocketConnection::is_reset() {

@@ -59,18 +59,6 @@ TEST_CASE_METHOD(WakeupFixture, "woken coroutines run later, in the order of the
   CHECK(ran == "cab");
 }
 
-TEST_CASE_METHOD(WakeupFixture, "a coroutine that is notified first runs before all others") {
-  begin('a', 1);
-  begin('b', 1);
-  begin('c', 1);
-  settle();
-  wakeups[0].notify();
-  wakeups[1].notify();
-  wakeups[2].notify_first();
-  settle();
-  CHECK(ran == "cab");
-}
-
 TEST_CASE_METHOD(WakeupFixture, "several notifications count as one, also before the wait") {
   begin('a', 3);
   wakeups[0].notify();
