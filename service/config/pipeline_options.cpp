@@ -41,8 +41,10 @@ FrameType read_frames(Section& section) {
     section.wrong(
         "dim", "cannot be combined with channels: frames are features (dim) or audio (channels)");
   frames.rate = section.number("rate", frames.features ? 100 : 16'000, 1e6);
-  if (!frames.features && frames.rate != std::floor(frames.rate))
+  if (!frames.features && frames.rate != std::floor(frames.rate)) {
     section.wrong("rate", "must be a whole number of audio samples per second");
+    frames.rate = 16'000;  // the checks that follow need one that a resampler could have
+  }
   const auto channels = section.count("channels", 1, 1, 256);
   const auto dim = section.count("dim", 1, 1, 65'535);
   frames.values = frames.features ? dim : channels;

@@ -51,7 +51,7 @@ struct Check {
     require(plan ? batch.body > 0 : batch.body == 0, "batches of a plan have bodies");
     require(batch.body <= batch.width, "a body fits");
     for (const wp::OpenedStream& stream : batch.opened)
-      require(plan ? is_utf8(stream.name) : is_name(stream.name), "a stream has a name");
+      require(plan ? !stream.name.empty() : is_name(stream.name), "a stream has a name");
   }
   void operator()(const wp::Welcome& welcome) const {
     const auto& widths = welcome.width_buckets;

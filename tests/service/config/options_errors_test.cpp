@@ -79,6 +79,8 @@ TEST_CASE("a value out of range is named with the range") {
   CHECK(pipeline_error("rate = 22050.5") ==
         "m.toml:2: key 'pipeline.rate' = 22050.5: must be a whole number of audio samples per "
         "second");
+  CHECK(pipeline_error("rate = 0.5") ==
+        "m.toml:2: key 'pipeline.rate' = 0.5: must be a whole number of audio samples per second");
   CHECK(pipeline_error("channels = 0") ==
         "m.toml:2: key 'pipeline.channels' = 0: must be a whole number from 1 to 256");
   CHECK(pipeline_error("dim = 0") ==

@@ -142,6 +142,8 @@ TEST_CASE("errors of a manifest have the number of the line") {
   CHECK(fault("path\tx\tx\n", ManifestForm::tsv) == "line 1 has the field \"x\" twice");
   CHECK(fault("path\tx\na.wav\n", ManifestForm::tsv) ==
         "line 2 has 1 fields; the first line has 2");
+  CHECK(fault("path\t\xff\na.wav\tb\n", ManifestForm::tsv) ==
+        "line 1 has the name of a field that is not UTF-8");
   CHECK(fault("path\tx\na.wav\t\xff\n", ManifestForm::tsv) ==
         "line 2 has a field \"x\" that is not UTF-8");
   CHECK(fault("{\"path\":\"a\"}\n[]\n", ManifestForm::json_lines) ==

@@ -53,9 +53,11 @@ class TsvLines {
     fields_ = split(line);
     if (std::ranges::count_if(fields_, is_path) != 1)
       return "must have the names of the fields; one of them is path";
-    for (const std::string_view field : fields_)
+    for (const std::string_view field : fields_) {
+      if (!is_utf8(field)) return "has the name of a field that is not UTF-8";
       if (std::ranges::count(fields_, field) > 1)
         return "has the field \"" + std::string(field) + "\" twice";
+    }
     return {};
   }
 
