@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "input/containers/mpeg_frames.h"
+#include "input/containers/ogg_chain.h"
 #include "input/containers/patched_file.h"
 #include "input/containers/sample_bytes.h"
 #include "input/value_kernels.h"
@@ -121,7 +122,11 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
   const auto extent = find_samples(path);
   if (const auto opened = file.open(extent ? &*extent : nullptr, format); !opened)
     return opened.error();
-  if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) file.open_mpeg(format);
+  const int kind = format.format & SF_FORMAT_TYPEMASK;
+  if (kind == SF_FORMAT_MPEG) file.open_mpeg(format);
+  if (kind == SF_FORMAT_OGG && is_ogg_chain(path))
+    return "has several recordings one behind the other (chained Ogg), of which only the first can "
+           "be read: cut or convert the file";
   file.rate_ = format.samplerate;
   file.channels_ = static_cast<std::uint32_t>(format.channels);
   file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;

@@ -10,37 +10,12 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "input/containers/file_bytes.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::size_t block = 1 << 16;
 constexpr std::size_t header_bytes = 4;
-
-// Reads bytes of a file by their offset, a block at a time.
-class FileBytes {
- public:
-  explicit FileBytes(int file) : file_(file), block_(block) {}
-
-  // The bytes [at, at + count), fewer at the end of the file. Valid until the next call.
-  std::string_view read(std::uint64_t at, std::size_t count) {
-    if (at < begin_ || at + count > begin_ + size_) fetch(at);
-    const std::size_t first = std::min<std::uint64_t>(at - begin_, size_);
-    return {block_.data() + first, std::min(count, size_ - first)};
-  }
-
- private:
-  void fetch(std::uint64_t at) {
-    const ssize_t got = ::pread(file_, block_.data(), block_.size(), static_cast<off_t>(at));
-    begin_ = at;
-    size_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  }
-
-  const int file_;
-  std::vector<char> block_;
-  std::uint64_t begin_ = 0;
-  std::size_t size_ = 0;
-};
 
 std::uint32_t big_endian(std::string_view four) {
   std::uint32_t value = 0;

@@ -123,6 +123,15 @@ TEST_CASE("a file that is no audio is an error") {
         "cannot be read as audio: No such file or directory");
 }
 
+TEST_CASE("an Ogg file with recordings one behind the other is an error") {
+  const TemporaryDirectory folder;
+  write_audio(folder / "a", noise(5000, 1), {.format = SF_FORMAT_OGG | SF_FORMAT_VORBIS});
+  const std::string one = content(folder / "a");
+  std::ofstream(folder / "b", std::ios::binary) << one << one;
+  CHECK(opened(folder / "a").frames() == 5000u);
+  CHECK(AudioFile::open(folder / "b").error().starts_with("has several recordings"));
+}
+
 TEST_CASE("audio files are known by their name") {
   CHECK(is_audio_name("a/b.WAV"));
   CHECK(is_audio_name("a.b.flac"));
