@@ -2,6 +2,7 @@
 #include "transport/net/turns.h"
 
 #include <boost/asio/post.hpp>
+#include <cassert>
 
 namespace millrace {
 
@@ -9,7 +10,7 @@ net::execution_context::id Turns::id;
 
 void Turns::Turn::end_early(std::function<void()> go_on) {
   end();
-  if (is_linked()) unlink();
+  assert(!is_linked());
   length_ = further;
   go_on_ = std::move(go_on);
   turns_.waiting_.push_back(*this);

@@ -62,7 +62,7 @@ class Turns::Turn : public Hook {
   // Ends the turn: all input was processed.
   void end() { end_.reset(); }
   // Ends the turn although input is left. `go_on` is called when the next one may begin, and must
-  // begin it before other work of the thread. Replaces the one of a turn that waits.
+  // begin it before other work of the thread. Requires: no turn waits.
   void end_early(std::function<void()> go_on);
   // The same for a coroutine: returns when the next turn may begin.
   Task<> next();

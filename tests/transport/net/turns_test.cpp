@@ -3,8 +3,11 @@
 
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "transport/net/spawn.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -29,6 +32,11 @@ Duration length(Turns::Turn& turn) {
   Duration length{};
   while (!turn.is_over(begin + length)) length += 1us;
   return length;
+}
+
+Task<> wait_for_turn(Executor executor, std::shared_ptr<int>) {
+  Turns::Turn turn(executor);
+  co_await turn.next();
 }
 
 }  // namespace
@@ -82,4 +90,15 @@ TEST_CASE_METHOD(TurnsFixture, "a connection that ends in its turn, or before, d
   turns[2]->end_early(say("third"));
   context.run();
   CHECK(lines == Lines{"first", "third"});
+}
+
+TEST_CASE("a coroutine that waits for its turn is destroyed with its context") {
+  const auto kept = std::make_shared<int>();
+  {
+    net::io_context context{1};
+    spawn(context.get_executor(), wait_for_turn(context.get_executor(), kept));
+    context.poll_one();
+    CHECK(kept.use_count() == 2);
+  }
+  CHECK(kept.use_count() == 1);
 }
