@@ -10,7 +10,7 @@ net::execution_context::id Turns::id;
 
 void Turns::Turn::end_early(std::function<void()> go_on) {
   end();
-  assert(!is_linked());
+  assert(!waits());
   length_ = further;
   go_on_ = std::move(go_on);
   turns_.waiting_.push_back(*this);
@@ -19,8 +19,8 @@ void Turns::Turn::end_early(std::function<void()> go_on) {
 
 Task<> Turns::Turn::next() {
   end_early([this] {
-    auto waiter = *std::exchange(waiter_, std::nullopt);
-    waiter();
+    // Without a waiter, the coroutine could not begin to wait: an allocation has failed.
+    if (auto waiter = std::exchange(waiter_, std::nullopt)) (*waiter)();
   });
   constexpr WokenCoroutines::Token token;
   co_await net::async_initiate<const WokenCoroutines::Token, void()>(

@@ -48,11 +48,13 @@ class Turns final : public net::execution_context::service {
   bool posted_ = false;
 };
 
-// The turns of one connection. Has no clock: the caller passes the time in. Destroyed after its
-// executor has stopped running, or when it does not matter that a waiting turn never begins.
+// The turns of one connection. Has no clock: the caller passes the time in. If it is destroyed
+// while it waits, its turn never begins.
 class Turns::Turn : public Hook {
  public:
   explicit Turn(Executor executor) : turns_(net::use_service<Turns>(executor.context())) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
 
   // Begins a turn, unless one has begun.
   void begin(Time now) {
@@ -62,10 +64,12 @@ class Turns::Turn : public Hook {
   // Ends the turn: all input was processed.
   void end() { end_.reset(); }
   // Ends the turn although input is left. `go_on` is called when the next one may begin, and must
-  // begin it before other work of the thread. Requires: no turn waits.
+  // begin it before other work of the thread. Requires: !waits().
   void end_early(std::function<void()> go_on);
   // The same for a coroutine: returns when the next turn may begin.
   Task<> next();
+  // True after end_early() until the next turn may begin.
+  bool waits() const { return is_linked(); }
 
  private:
   friend Turns;

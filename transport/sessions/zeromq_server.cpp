@@ -12,7 +12,7 @@ namespace millrace {
 
 namespace {
 
-// Peers, streams and empty buckets of either that are checked in one turn. A check reads memory
+// Peers, streams and empty buckets of either that are checked at once. A check reads memory
 // that is not in the cache, about 0.3 µs.
 constexpr std::size_t checked_at_once = 512;
 
@@ -159,7 +159,7 @@ ZeromqServer::Peer& ZeromqServer::peer(ZeromqPeer id) {
   return peer;
 }
 
-// One post() for all peers that are woken in a turn of the thread.
+// One post() for all peers that are woken before it runs.
 void ZeromqServer::wake(ZeromqPeer id) {
   if (woken_.empty()) net::post(scope_.executor(), [this] { flush_woken(); });
   woken_.push_back(id);

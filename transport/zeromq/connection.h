@@ -54,9 +54,8 @@ struct ZeromqConnection {
   std::optional<Time> message_begun;  // when the message that is being read began
   bool heard = false;                 // at least one byte was received
   bool unfinished = false;            // the sink must proceed with the last message
-  bool queued = false;                // for its next turn
   bool listens = false;               // waits until the socket is readable
-  Bytes unread;                       // received bytes that follow that message, in `kept`
+  Bytes unread;                       // received bytes that wait for the next turn, in `kept`
   std::vector<std::byte> kept;        // empty unless `unread` has bytes
   // Why it ends, if it sends no first message. A literal.
   std::string_view why = closed_early;
@@ -119,8 +118,7 @@ struct ZeromqConnection {
   void answer_ping() {
     if (!output.is_full()) output.add_command(std::string("\4PONG").append(reader.context()));
   }
-  // Call it after all received bytes were processed. Requires: message_begun is not that of a
-  // finished message.
+  // Call it at the end of each turn. Requires: message_begun is not that of a finished message.
   void note_progress(Time now) {
     if (!reader.is_within())
       message_begun.reset();
@@ -128,9 +126,9 @@ struct ZeromqConnection {
       message_begun = now;
   }
 
-  // The earliest of the time limits that apply now, including the next PING. A peer that does not
-  // know PING has this turn too: its other limits are checked then. A peer does not have to send
-  // more while earlier bytes wait for their turn.
+  // The earliest of the time limits that apply now, including the next PING. This instant exists
+  // also for a peer that does not know PING: its other limits are checked then. A peer does not
+  // have to send more while earlier bytes wait for their turn.
   Time next_due(const ZeromqTimes& times) const {
     Time due = Time::max();
     const auto limit = [&](Time at) { due = at < due ? at : due; };

@@ -146,16 +146,13 @@ class ZeromqRouter::Bound {
       Connection* const readable = cancelled ? nullptr : find(id);
       if (!readable) return;
       readable->listens = false;
-      if (!readable->queued) take_turn(id, *readable);
+      if (!readable->turn.waits()) take_turn(id, *readable);
     });
   }
   void wait_turn(ZeromqPeer id, Connection& connection) {
-    if (std::exchange(connection.queued, true)) return;
-    connection.turn.end_early([this, id] {  // small enough to need no allocation
-      Connection& next = *find(id);
-      next.queued = false;
-      take_turn(id, next);
-    });
+    if (connection.turn.waits()) return;
+    // Small enough to need no allocation.
+    connection.turn.end_early([this, id] { take_turn(id, *find(id)); });
   }
   void take_turn(ZeromqPeer id, Connection& connection) {
     guard(id, [&] {
@@ -174,7 +171,7 @@ class ZeromqRouter::Bound {
         if (!is_in_time(id, *due)) return false;
         wait_readable(id, *due);
         due->ping_when_due(times_, ping_, Clock::now());
-        if (!due->output.empty()) flush(id, *due);  // its turn in flushes_ may have failed
+        if (!due->output.empty()) flush(id, *due);  // its place in flushes_ may be lost
         wait_due(id, *due);
         return true;
       });

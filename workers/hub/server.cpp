@@ -12,6 +12,7 @@
 
 #include "schemas/worker_codec.h"
 #include "schemas/worker_protocol.h"
+#include "transport/net/limits.h"
 #include "transport/net/listener.h"
 #include "transport/net/net.h"
 #include "transport/net/spawn.h"
@@ -34,13 +35,13 @@ constexpr FramedLimits hello_limits{.max_message = wp::max_hello};
 // only checked that the port is open: its connection has ended without a byte.
 struct FirstMessage {
   std::optional<wp::Hello> hello = {};
-  std::string_view why = {};
+  std::string why = {};
 };
 
-std::string_view reason_of(FramedError error, const FramedSocket& socket) {
+std::string reason_of(FramedError error, const FramedSocket& socket) {
   if (error == FramedError::too_long) return "the first message is too long for a Hello";
   if (error == FramedError::descriptor) return "the first message must not bring a file descriptor";
-  return socket.is_within_message() ? "the connection ended before Hello" : std::string_view();
+  return socket.is_within_message() ? "the connection ended before Hello" : "";
 }
 
 // Requires: it is cancelled after the time limit.
@@ -153,7 +154,8 @@ Task<> WorkerServer::receive(FileDescriptor connection, Share connection_share) 
 
 Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_share) {
   FramedSocket socket(std::move(connection), hello_limits);
-  FirstMessage first{.why = "no Hello was received within 10 s"};
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(settings_.hello_timeout);
+  FirstMessage first{.why = "no Hello was received within " + seconds_of(limit)};
   {
     SocketWaits waits(executor_, socket.native_handle());
     Timer timeout(executor_, settings_.hello_timeout);
@@ -163,7 +165,7 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_s
   if (first.hello)
     dispatch(std::move(socket), std::move(*first.hello), std::move(connection_share));
   else if (!first.why.empty())
-    refuse(socket, "", {"protocol", std::string(first.why)});
+    refuse(socket, "", {"protocol", first.why});
 }
 
 void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share connection_share) {

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/patience.h"
@@ -35,7 +37,9 @@ class Router final : public ZeromqSink {
   std::vector<std::string> events;
   std::string waiting;                // sent to a peer that becomes writable
   std::vector<std::string> refusals;  // the reasons
-  int left = 0;                       // calls of proceed() that the next message needs
+  int left = 0;                       // calls of proceed() that the message "long" needs
+  Duration work{};                    // CPU time of each of them
+  std::function<void()> meanwhile;    // called by the first of them
   int failing = 0;                    // the number of messages whose reception still fails
   ZeromqStats stats;
   Budget room;
@@ -92,10 +96,14 @@ class Router final : public ZeromqSink {
       throw std::bad_alloc();
     }
     const Bytes bytes = message.bytes();
-    note(peer, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    return left > 0;
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    note(peer, text);
+    return text == "long" && left > 0;
   }
   bool proceed(ZeromqPeer peer) override {
+    for (const Time begin = Clock::now(); Clock::now() < begin + work;) {
+    }
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
     note(peer, "proceeds");
     return --left > 0;
   }

@@ -114,7 +114,7 @@ TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refu
   TcpWorker(service).attach();
 }
 
-TEST_CASE("a TCP connection that ends without a byte is no refused worker") {
+TEST_CASE("a TCP connection that ends without a byte is not a refused worker") {
   HubService service;
   { const TcpWorker check(service); }
   { TcpWorker(service).send_bytes({100}); }
