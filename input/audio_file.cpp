@@ -117,16 +117,25 @@ AudioFile& AudioFile::operator=(AudioFile&& other) noexcept = default;
 AudioFile::~AudioFile() = default;
 
 Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
-  AudioFile file(path);
   SF_INFO format{};
+  auto file = open(path, format);
+  if (file && (format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_OGG && is_ogg_chain(path))
+    return "has several recordings one behind the other (chained Ogg), of which only the first can "
+           "be read: cut or convert the file";
+  return file;
+}
+
+Result<AudioFile, std::string> AudioFile::reopen(const std::string& path) {
+  SF_INFO format{};
+  return open(path, format);
+}
+
+Result<AudioFile, std::string> AudioFile::open(const std::string& path, SF_INFO& format) {
+  AudioFile file(path);
   const auto extent = find_samples(path);
   if (const auto opened = file.open(extent ? &*extent : nullptr, format); !opened)
     return opened.error();
-  const int kind = format.format & SF_FORMAT_TYPEMASK;
-  if (kind == SF_FORMAT_MPEG) file.open_mpeg(format);
-  if (kind == SF_FORMAT_OGG && is_ogg_chain(path))
-    return "has several recordings one behind the other (chained Ogg), of which only the first can "
-           "be read: cut or convert the file";
+  if ((format.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG) file.open_mpeg(format);
   file.rate_ = format.samplerate;
   file.channels_ = static_cast<std::uint32_t>(format.channels);
   file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;

@@ -31,6 +31,8 @@ struct SampleExtent;
 class AudioFile {
  public:
   static Result<AudioFile, std::string> open(const std::string& path);
+  // As open(), for a file that open() has accepted: reads no more of it than is needed now.
+  static Result<AudioFile, std::string> reopen(const std::string& path);
   AudioFile(AudioFile&& other) noexcept;
   AudioFile& operator=(AudioFile&& other) noexcept;
   ~AudioFile();
@@ -72,6 +74,7 @@ class AudioFile {
   using File = std::unique_ptr<sf_private_tag, Close>;
 
   explicit AudioFile(std::string path);
+  static Result<AudioFile, std::string> open(const std::string& path, SF_INFO& format);
   Result<void, std::string> open(const SampleExtent* extent, SF_INFO& format);
   void open_mpeg(SF_INFO& format);
   void open_patched(std::unique_ptr<PatchedFile> file, SF_INFO& format);

@@ -24,7 +24,7 @@ class BytesBehind {
   void add(std::size_t count);
 
   bool decided() const { return decided_; }
-  // Requires: decided().
+  // False until it is decided.
   bool are_samples() const { return are_samples_; }
   // The bytes that were added: zeros, then the others.
   std::uint64_t zeros() const { return zeros_; }

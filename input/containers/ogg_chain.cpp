@@ -18,14 +18,13 @@ bool is_ogg_chain(const std::string& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return false;
   FileBytes bytes(file.get());
-  bool has_begun =
-      false;  // the pages at the begin, one for each of the streams in parallel, are over
+  bool has_content = false;  // streams in parallel begin with a page each, before all other pages
   for (std::uint64_t at = 0;;) {
     const std::string_view page = bytes.read(at, head + 255);
     if (page.size() < head || !page.starts_with("OggS")) return false;
     const bool begins = (page[flags] & begins_stream) != 0;
-    if (begins && has_begun) return true;
-    has_begun |= !begins;
+    if (begins && has_content) return true;
+    has_content |= !begins;
     const std::string_view lengths = page.substr(head, static_cast<std::uint8_t>(page[head - 1]));
     at += head + static_cast<std::uint8_t>(page[head - 1]) +
           std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0},

@@ -40,7 +40,7 @@ Result<void, ReadError> DecodedFrames::position(std::uint64_t frame) {
   if (!file_ || at_ > wanted) {
     file_.reset();
     at_ = 0;
-    auto file = AudioFile::open(stream_.path);
+    auto file = AudioFile::reopen(stream_.path);
     if (!file) return error_of(file.error());
     if (file->channels() != stream_.channels)
       return ReadError{DataFault::format,
