@@ -59,7 +59,7 @@ class MemoryCatalog final : public training::Catalog {
   std::string path;
   // The meta of a stream, if it is set.
   std::function<std::string(std::uint64_t stream)> on_meta;
-  // The same for its name.
+  // The name of a stream, if it is set.
   std::function<std::string(std::uint64_t stream)> on_name;
 
   const std::vector<MemoryStream>& streams() const { return streams_; }

@@ -40,7 +40,8 @@ void CompanionRatio::compare(std::uint64_t frames, std::uint64_t entries) {
     const bool is_more = entries > others;
     const Extent &high = is_more ? own : extent, &low = is_more ? extent : own;
     const std::uint64_t difference = is_more ? entries - others : others - entries;
-    // ⌊(frames + any) / k⌋ = entries: (difference - 1) k < frames - frames < (difference + 1) k.
+    // ⌊(frames + any) / k⌋ = entries: (difference - 1) k < difference of the frames < (difference +
+    // 1) k.
     const std::uint64_t widest = high.longest - std::min(high.longest, low.shortest);
     const std::uint64_t closest = high.shortest - std::min(high.shortest, low.longest);
     least_step_ = std::max(least_step_, widest / (difference + 1) + 1);

@@ -83,10 +83,8 @@ void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
     }
 }
 
-// Batches of the epoch before may be dropped, and filled again.
 void RowFiller::begin_epoch(std::uint64_t epoch) {
-  if (!part_.failed) return;
-  std::erase_if(*part_.failed, [&](const auto& failed) { return failed.first.epoch + 1 < epoch; });
+  if (part_.failed) forget_old(*part_.failed, epoch);
 }
 
 // Without slots, rows from before the bad frame may come after others.

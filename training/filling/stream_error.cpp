@@ -34,12 +34,15 @@ std::string line_of(std::string_view text, bool keeps_bytes) {
 
 }  // namespace
 
+void forget_old(FailedStreams& streams, std::uint64_t epoch) {
+  std::erase_if(streams, [&](const auto& failed) { return failed.first.epoch + 1 < epoch; });
+}
+
 void add_failed(FailedStreams& streams, const std::vector<DataError>& failed) {
-  for (const DataError& error : failed) {
-    std::erase_if(streams, [&](const auto& one) { return one.first.epoch + 1 < error.epoch; });
+  if (!failed.empty()) forget_old(streams, failed.front().epoch);
+  for (const DataError& error : failed)
     streams.insert_or_assign({error.epoch, error.stream, error.copy},
                              FailedStream{error.frame, error.good, error.error});
-  }
 }
 
 std::string printable_line(std::string_view text) { return line_of(text, false); }

@@ -32,7 +32,10 @@ struct FailedStream {
 };
 using FailedStreams = std::map<StreamCopy, FailedStream>;
 
-// Adds the streams that fail in a batch.
+// Removes those of epochs before the last one. Batches of the last epoch may be dropped, and filled
+// again.
+void forget_old(FailedStreams& streams, std::uint64_t epoch);
+// Adds the streams that fail in a batch, and forgets old ones.
 void add_failed(FailedStreams& streams, const std::vector<DataError>& failed);
 
 // The text as one printable line of about 4000 bytes at most, which fits into a Refused. A byte

@@ -130,7 +130,6 @@ std::vector<TextError> add_short_texts(const Catalog& catalog,
     const auto has_room = [&] {
       return before + stream.name.size() + stream.options.size() <= max_texts;
     };
-    stream.options = catalog.meta(number(stream.stream));
     if (stream.options.size() > wp::max_meta || !has_room()) stream.options.clear();
     if (!has_room()) stream.name = cut_text(stream.name, most_cut_name);
     texts = before + stream.name.size() + stream.options.size();

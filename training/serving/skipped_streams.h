@@ -20,9 +20,11 @@ class SkippedStreams {
  public:
   // Those of a new trainer. They are forgotten if it begins an epoch, or has lost all states.
   FailedStreams of(const worker_protocol::TrainerHello& trainer) {
-    FailedStreams& failed = by_place_[place_of(trainer)];
-    if (trainer.step < trainer.stride || trainer.resets) failed.clear();
-    return failed;
+    const auto found = by_place_.find(place_of(trainer));
+    if (found == by_place_.end()) return {};
+    if (trainer.step >= trainer.stride && !trainer.resets) return found->second;
+    by_place_.erase(found);
+    return {};
   }
   // Those of a batch that is handed over.
   void add(const worker_protocol::TrainerHello& trainer, const std::vector<DataError>& failed) {

@@ -17,7 +17,7 @@ bool is_part_field(std::string_view field);
 std::string set_part_field(ManifestEntry& entry, std::string_view field, double value);
 
 // True for a field that chooses a part of the file in another way, if its value is a number, a
-// time, or a list or an object of numbers: start, end_ms, segmentStart, channel_idx, or a list
+// time, or a list or an object: start, end_ms, segmentStart, channel_idx, or a list
 // named segment.
 bool is_refused_field(std::string_view field, bool is_list);
 std::string refused_field_text(std::string_view field);
