@@ -34,7 +34,8 @@ class InputPace {
     exceeded_ &= ahead_ > at_once / 2;
   }
 
-  // True if nothing should be received for now: up to a second, so that not every packet pauses.
+  // True if nothing should be received for now. That lasts up to a second, so that not every packet
+  // causes a pause.
   bool exceeded() const { return exceeded_; }
   bool limits() const { return limits_; }
   // The audio that may be received now. Requires: limits().
@@ -43,7 +44,7 @@ class InputPace {
  private:
   Duration ahead_{};  // audio that real time at this pace has not reached
   Time passed_{};
-  const bool limits_;
+  const bool limits_;  // no std::optional of this class: a Stream has no room for one
   bool exceeded_ = false;
 };
 

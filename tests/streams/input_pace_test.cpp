@@ -25,10 +25,6 @@ struct OpusStream : LiveStream {
     for (; count > 0; --count)
       stream.frames(std::vector{std::byte{0xfb}, std::byte{6}}, now);  // 120 ms of silence
   }
-  void after(Duration time) {
-    now += time;
-    stream.tick(now);
-  }
 };
 
 }  // namespace

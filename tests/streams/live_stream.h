@@ -53,6 +53,11 @@ struct LiveStream {
     stream.frames(bytes_of(std::span<const std::int16_t>(values)), now);
   }
 
+  void after(Duration time) {
+    now += time;
+    stream.tick(now);
+  }
+
   // The lane has done the next `count` rows, batched or not.
   void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
     for (; count > 0; --count, ++answered)

@@ -22,10 +22,6 @@ struct PausedStream : LiveStream {
                                   .opened = at(0)}) {
     send(16'000);
   }
-  void after(Duration time) {
-    now += time;
-    stream.tick(now);
-  }
 };
 
 }  // namespace
