@@ -10,15 +10,12 @@
 #include "base/file_descriptor.h"
 #include "input/containers/container_name.h"
 #include "input/containers/header_reader.h"
+#include "tests/support/bytes.h"
 
 namespace millrace {
 namespace {
 
-std::string number(std::uint64_t value, std::size_t bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value);
-  return text;
-}
+using test::number;
 
 // A format chunk of 16-bit PCM at 16 kHz, with more bytes behind.
 std::string format(const std::string& more = {}) {

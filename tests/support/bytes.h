@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
@@ -24,6 +26,13 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 template <class T>
 std::vector<std::byte> bytes_of(std::initializer_list<T> values) {
   return bytes_of(std::span<const T>(values.begin(), values.size()));
+}
+
+// The lowest bytes of a number, little-endian.
+inline std::string number(std::uint64_t value, std::size_t bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value);
+  return text;
 }
 
 // The values that `bytes` contain. Requires: the size is a multiple of that of a value.

@@ -9,6 +9,7 @@
 
 #include "service/commands/input/pcm_source.h"
 #include "service/commands/input/wav_header.h"
+#include "tests/support/bytes.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace {
@@ -16,11 +17,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-std::string number(std::uint64_t value, std::size_t bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value);
-  return text;
-}
+using test::number;
 
 std::string repeated(const std::string& text, std::size_t times) {
   std::string all;
