@@ -61,7 +61,7 @@ void BatchDecoder::collect_rows(const WorkerBatch& batch, const RowColumns& colu
   const auto add = [&](const worker_protocol::RowEntry& row, Samples body, Answer& answer) {
     auto& rows = decoder(row.slot).rows;
     if (rows.empty()) active_slots_.push_back(row.slot);
-    rows.push_back({{row.flags, body}, &answer});
+    rows.push_back({{row.flags, body, row.begin}, &answer});
   };
   for (std::size_t i = 0; i < batch.framed().size(); ++i) {
     const auto& row = batch.framed()[i];

@@ -9,16 +9,18 @@
 #include <cstdarg>
 #include <cstdio>
 #include <stdexcept>
+#include <string_view>
 
 namespace millrace::pocketsphinx {
 namespace {
 
 static_assert(std::is_same_v<mfcc_t, float>, "sphinxbase was built for fixed point");
 
+constexpr std::size_t frame_rate = 100;  // frames of the front end per second
 // One frame shift of the front end. With larger pieces, the library normalises several frames with
 // one cepstral mean, and a long first piece gives its first frames less context. The scores would
 // depend on the size of the pieces.
-constexpr std::size_t quantum = sample_rate / 100;
+constexpr std::size_t quantum = sample_rate / frame_rate;
 
 // The library reports every step. Only the errors that end the process are printed.
 void report(void*, err_lvl_t level, const char* format, ...) {
@@ -45,10 +47,25 @@ ps_decoder_t* load(const std::filesystem::path& model) {
   return decoder;
 }
 
+// Without silence and noise, which are in brackets, and without the number of a pronunciation.
+std::vector<Word> words_of(ps_decoder_t* decoder) {
+  std::vector<Word> words;
+  for (ps_seg_t* segment = ps_seg_iter(decoder); segment; segment = ps_seg_next(segment)) {
+    const std::string_view word = ps_seg_word(segment);
+    if (word.starts_with('<') || word.starts_with('[') || word.starts_with("++")) continue;
+    int first = 0, last = 0;
+    ps_seg_frames(segment, &first, &last);
+    words.push_back({.word = std::string(word.substr(0, word.find('('))),
+                     .start = first / double{frame_rate},
+                     .end = (last + 1) / double{frame_rate}});
+  }
+  return words;
+}
+
 Hypothesis hypothesis_of(ps_decoder_t* decoder) {
   int32 score = 0;
   const char* text = ps_get_hyp(decoder, &score);
-  return text ? Hypothesis{text, score} : Hypothesis{};
+  return text ? Hypothesis{text, words_of(decoder), score} : Hypothesis{};
 }
 
 }  // namespace

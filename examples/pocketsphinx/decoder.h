@@ -12,10 +12,18 @@ struct ps_decoder_s;
 
 namespace millrace::pocketsphinx {
 
+// A word, and when it was spoken: in seconds from the begin of the utterance.
+struct Word {
+  std::string word;
+  double start = 0, end = 0;
+  bool operator==(const Word&) const = default;
+};
+
 // The text that a decoder has recognized. The score is the log probability of the search; it is
 // comparable only for the same audio.
 struct Hypothesis {
   std::string text;
+  std::vector<Word> words{};
   std::int32_t score = 0;
   bool operator==(const Hypothesis&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes audio files without Millrace, and prints one JSON line per file:
-// {"file":"a.wav","final":"…","score":-11892}.
+// {"file":"a.wav","text":"…","score":-11892}.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>
@@ -22,7 +22,7 @@ boost::json::object decode(Decoder& decoder, std::span<const std::int16_t> sampl
   for (; !samples.empty(); samples = samples.subspan(std::min(piece, samples.size())))
     decoder.process(samples.first(std::min(piece, samples.size())));
   const auto hypothesis = decoder.end();
-  return {{"final", hypothesis.text}, {"score", hypothesis.score}};
+  return {{"text", hypothesis.text}, {"score", hypothesis.score}};
 }
 
 }  // namespace

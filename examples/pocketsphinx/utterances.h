@@ -13,17 +13,18 @@ namespace millrace::pocketsphinx {
 
 using Samples = std::span<const std::int16_t>;
 
-// A row for a decoder: its markers (chunker/row.h), and the samples of its body, empty in a marker
-// row.
+// A row for a decoder: its markers (chunker/row.h), the samples of its body, empty in a marker row,
+// and the position of its first sample in the stream.
 struct SpokenRow {
   std::uint8_t flags = 0;
   Samples samples;
+  std::uint64_t begin = 0;
 };
 
-// Decodes the rows of one slot as utterances, and makes the answers:
-//   {"partial":"…"}              to a row with samples: the text of the utterance so far
-//   {"final":"…","score":-11892} to the row with LAST: the text of the utterance
-//   Kind::none                   to other marker rows and to ABORT
+// Decodes the rows of one slot as utterances. The answers are transcripts (docs/transcripts.md):
+//   {"text":"…","words":[…]}                             to a row with samples: the text so far
+//   {"text":"…","final":true,"words":[…],"score":-11892} to the row with LAST
+//   Kind::none                                           to other marker rows and to ABORT
 // An utterance begins at SEGMENT or RESET, which drops an open utterance. RESET also resets the
 // decoder.
 //
@@ -40,8 +41,10 @@ class Utterances {
 
  private:
   Answer decode(const SpokenRow& row);
+  void begin(const SpokenRow& row);
 
   std::unique_ptr<Decoder> decoder_;
+  double begin_ = 0;  // seconds of the stream before the utterance
 };
 
 }  // namespace millrace::pocketsphinx

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/json/parse.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/answer.h"
 #include "examples/pocketsphinx/audio_file.h"
 #include "examples/pocketsphinx/decoder.h"
 #include "examples/pocketsphinx/utterances.h"
@@ -29,6 +31,18 @@ inline Hypothesis decode(Decoder& decoder, Samples samples, std::size_t piece = 
   decoder.begin();
   feed(decoder, samples, piece);
   return decoder.end();
+}
+
+inline std::string final_of(const Hypothesis& said) {
+  return said.text + " (" + std::to_string(said.score) + ")";
+}
+// The same of a final transcript; of another answer, its data.
+inline std::string final_of(const Answer& answer) {
+  if (answer.kind != Answer::Kind::json) return answer.data;
+  const auto transcript = boost::json::parse(answer.data).as_object();
+  if (!transcript.contains("final")) return answer.data;
+  return final_of({.text = transcript.at("text").as_string().c_str(),
+                   .score = transcript.at("score").to_number<std::int32_t>()});
 }
 
 }  // namespace millrace::pocketsphinx

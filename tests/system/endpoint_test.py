@@ -86,8 +86,8 @@ class Endpoints(SystemTest):
                 await_decoder(decoder)
                 last = self.segments(run(self.stream(service, name)))
                 finals = [each["data"] for each in last]
-                self.assertTrue(all(each["final"] for each in finals), finals)
-                self.assertEqual(finals, self.decode_directly(
+                self.assertTrue(all(each["final"] and each["text"] for each in finals), finals)
+                self.assertEqual([(each["text"], each["score"]) for each in finals], self.decode_directly(
                     service.folder.name, [each["end"] for each in last], on_endpoint == "segment"))
                 decoder.stop()
 
@@ -103,7 +103,7 @@ class Endpoints(SystemTest):
                 file.writeframes(self.audio[2 * begin:2 * end])
         lines = subprocess.run([DIRECT, *(["--stream"] if one_stream else []), *paths], check=True,
                                capture_output=True, text=True, timeout=4 * PATIENCE).stdout.splitlines()
-        return [{key: json.loads(line)[key] for key in ("final", "score")} for line in lines]
+        return [(each["text"], each["score"]) for each in map(json.loads, lines)]
 
 
 if __name__ == "__main__":

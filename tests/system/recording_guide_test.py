@@ -78,7 +78,7 @@ def stream_of(service, name, utterances):
 
 def finals(messages):
     """The texts of the utterances, as the client received them."""
-    return [message["data"]["final"] for message in messages if "final" in (message.get("data") or {})]
+    return [message["data"]["text"] for message in messages if (message.get("data") or {}).get("final")]
 
 
 class Page(SystemTest):
@@ -152,7 +152,7 @@ class Calls(Page):
         self.assertEqual(listed.split()[-1], "caller-4711")
         items = list(map(json.loads, shown))
         self.assertEqual([item["event"] for item in items if item.get("event") not in (None, "frames")], ["open", "flush", "end"])
-        self.assertEqual([item["data"]["final"] for item in items if "final" in item.get("data", {})], finals(self.answered["caller-4711"]))
+        self.assertEqual([item["data"]["text"] for item in items if item.get("data", {}).get("final")], finals(self.answered["caller-4711"]))
 
     def test_verify_cuts_the_rows_of_the_calls_again(self):
         subprocess.run([os.environ["MILLRACE"], "recordings", "verify", str(self.recorded), "--rows"], check=True, capture_output=True,
