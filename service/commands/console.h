@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 
 namespace millrace {
@@ -11,7 +12,8 @@ struct Console {
   std::ostream& out;
   std::ostream& err;
   int exit_code = 0;
-  bool terminal = false;  // err is a terminal: progress may be shown
+  bool terminal = false;    // err is a terminal: progress may be shown
+  std::size_t columns = 0;  // width of the terminal that out is; 0: out is a file or a pipe
 };
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,6 +49,12 @@ int after_output(int exit_code) {
   return exit_code != 0 ? exit_code : 1;
 }
 
+std::size_t columns_of(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col > 0 ? size.ws_col : 80;  // a serial line does not know it
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,7 +63,10 @@ int main(int argc, char** argv) {
   unblock_signals();
   CommandLine program("Millrace: chunks, batches and state resets for streaming models",
                       MILLRACE_VERSION);
-  Console console{.out = std::cout, .err = std::cerr, .terminal = ::isatty(STDERR_FILENO) == 1};
+  Console console{.out = std::cout,
+                  .err = std::cerr,
+                  .terminal = ::isatty(STDERR_FILENO) == 1,
+                  .columns = columns_of(STDOUT_FILENO)};
   add_serve_command(program, console);
   add_stream_command(program, console);
   add_tap_command(program, console);

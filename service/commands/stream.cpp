@@ -34,6 +34,7 @@ struct StreamArguments {
   bool opus = false;
   bool realtime = false;
   bool no_record = false;
+  bool json = false;
   std::string packet{default_packet};
   std::string format;
   double rate = 0;
@@ -106,7 +107,8 @@ Run plan_run(const StreamArguments& arguments) {
                    .raw = raw_of(arguments),
                    .packet = packet_of(arguments),
                    .opus = arguments.opus,
-                   .realtime = arguments.realtime}};
+                   .realtime = arguments.realtime,
+                   .look = {.json = arguments.json}}};
   if (!arguments.channel.empty()) run.plan.request.channel = arguments.channel;
   if (!arguments.chunk.empty()) run.plan.request.chunk = arguments.chunk;
   run.parts = parts_of(arguments, run.plan.raw);
@@ -114,6 +116,7 @@ Run plan_run(const StreamArguments& arguments) {
   // If there are more streams than files, files are streamed more than once.
   for (std::size_t i = 0; run.parts.size() < run.at_once; ++i)
     run.parts.push_back(FilePart(run.parts[i]));
+  run.plan.look.named = run.parts.size() > 1;
   return run;
 }
 
@@ -162,6 +165,7 @@ void add_options(Command& command, StreamArguments& into) {
   command.add("--opus", &into.opus, "Send the audio as Opus, in packets of 20ms");
   command.add("--realtime", &into.realtime,
               "Send in real time, as a microphone would; default: as fast as possible");
+  command.add("--json", &into.json, "Print transcripts too as JSON lines, one for each result");
   command.add("--no-record", &into.no_record, "Decline to be recorded");
   command.add("--packet", &into.packet, "Length of audio per message").type("TIME").shows_default();
   command
@@ -189,8 +193,7 @@ void add_options(Command& command, StreamArguments& into) {
 
 void add_stream_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<StreamArguments>();
-  Command command =
-      program.add("stream", "Stream audio files to a service and print its messages as JSON lines");
+  Command command = program.add("stream", "Stream audio files to a service and print its messages");
   add_options(command, *arguments);
   command.run([arguments, &console] { stream(*arguments, console); });
 }

@@ -158,7 +158,7 @@ class WithoutFile(SystemTest):
         beside = ("nsenter", "--target", str(service.process.pid), "--user", "--net", "--preserve-credentials")
         wait_for(lambda: subprocess.run([*beside, MILLRACE, "healthcheck", "--url", "http://127.0.0.1:9464/readyz"],
                                         capture_output=True).returncode == 0, "the worker")
-        stream = self.started(*beside, MILLRACE, "stream", "-", "--format", "s16le", "--rate", "16000", stdin=subprocess.PIPE)
+        stream = self.started(*beside, MILLRACE, "stream", "--json", "-", "--format", "s16le", "--rate", "16000", stdin=subprocess.PIPE)
         pipe = stream.process.stdin.buffer
         pipe.write(samples(0, 1600))
         pipe.flush()

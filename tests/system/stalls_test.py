@@ -83,7 +83,7 @@ class Stalls(ManyClientsTest):
 
     def over_zeromq(self, service):
         """A stream of our client library, which has sent a packet."""
-        client = Process(MILLRACE, "stream", "-", "--url", f"tcp://127.0.0.1:{service.zeromq_port}",
+        client = Process(MILLRACE, "stream", "--json", "-", "--url", f"tcp://127.0.0.1:{service.zeromq_port}",
                          "--format", "s16le", "--rate", "16000", stdin=subprocess.PIPE)
         self.addCleanup(client.kill)
         client.process.stdin.buffer.write(samples(0, PACKET))

@@ -27,7 +27,7 @@ class StreamCommand(SystemTest):
         self.tap(self.served)
 
     def streamed(self, *arguments, given=b""):
-        ended = subprocess.run([MILLRACE, "stream", "--url", f"ws://127.0.0.1:{self.served.port}", *arguments],
+        ended = subprocess.run([MILLRACE, "stream", "--json", "--url", f"ws://127.0.0.1:{self.served.port}", *arguments],
                                input=given, capture_output=True, timeout=PATIENCE)
         return ended.returncode, ended.stderr.decode(), [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -50,7 +50,7 @@ class StreamCommand(SystemTest):
 
     def test_standard_input_is_streamed_as_it_comes(self):
         for given, arguments in ((header(), ()), (b"", ("--format", "s16le", "--rate", "16000"))):
-            live = Process(MILLRACE, "stream", "-", "--url", f"tcp://127.0.0.1:{self.served.zeromq_port}", *arguments,
+            live = Process(MILLRACE, "stream", "--json", "-", "--url", f"tcp://127.0.0.1:{self.served.zeromq_port}", *arguments,
                            stdin=subprocess.PIPE)
             self.addCleanup(live.kill)
             for second in range(2):
@@ -104,7 +104,7 @@ class StreamCommand(SystemTest):
         for given, name in ((b"fLaC" + bytes(40), "is FLAC"), (b"OggS" + bytes(40), "is Ogg"), (bytes(4) + b"ftypisom", "is MP4"),
                             (b"RIFX" + header()[4:], "is RIFX")):
             with open(self.file("redirected", given), "rb") as file:
-                redirected = subprocess.run([MILLRACE, "stream", "-", "--url", f"ws://127.0.0.1:{self.served.port}"], stdin=file,
+                redirected = subprocess.run([MILLRACE, "stream", "--json", "-", "--url", f"ws://127.0.0.1:{self.served.port}"], stdin=file,
                                             capture_output=True, timeout=PATIENCE)
             for errors in self.refused("-", given=given), redirected.stderr.decode():
                 self.assertIn(name, errors)
@@ -171,7 +171,7 @@ class StreamCommand(SystemTest):
     def test_a_chunk_size_is_requested(self):
         served = self.service('[[pipeline]]\nchunk = { size = "320ms", sizes = ["80ms", "160ms", "320ms"] }\n')
         self.tap(served)
-        ended = subprocess.run([MILLRACE, "stream", "--url", f"tcp://127.0.0.1:{served.zeromq_port}", self.file("a.wav"), "--chunk", "80ms"],
+        ended = subprocess.run([MILLRACE, "stream", "--json", "--url", f"tcp://127.0.0.1:{served.zeromq_port}", self.file("a.wav"), "--chunk", "80ms"],
                                capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         results = [line for line in map(json.loads, ended.stdout.splitlines()) if line["type"] == "result"]
@@ -180,7 +180,7 @@ class StreamCommand(SystemTest):
     def test_a_pipeline_of_two_channels_receives_both(self):
         served = self.service("[[pipeline]]\nchannels = 2\n")
         self.tap(served)
-        ended = subprocess.run([MILLRACE, "stream", "--url", f"ws://127.0.0.1:{served.port}", self.file("both.wav", channels=2)],
+        ended = subprocess.run([MILLRACE, "stream", "--json", "--url", f"ws://127.0.0.1:{served.port}", self.file("both.wav", channels=2)],
                                capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertEqual(json.loads(ended.stdout.splitlines()[-1])["frames"], 1600)
@@ -218,7 +218,7 @@ class StreamCommand(SystemTest):
 
     def test_a_full_standard_output_is_an_error(self):
         with open("/dev/full", "w") as full:
-            ended = subprocess.run([MILLRACE, "stream", self.file("a.wav"), "--url", f"ws://127.0.0.1:{self.served.port}"],
+            ended = subprocess.run([MILLRACE, "stream", "--json", self.file("a.wav"), "--url", f"ws://127.0.0.1:{self.served.port}"],
                                    stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
         self.assertEqual(ended.returncode, 1)
         self.assertIn("the results cannot be written", ended.stderr)

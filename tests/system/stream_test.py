@@ -61,7 +61,7 @@ class Streams(SystemTest):
             file.writeframes(samples(0, 20001))
 
         def streamed(url, *more):
-            ended = subprocess.run([MILLRACE, "stream", path, "--url", url, "--streams", "3", *more],
+            ended = subprocess.run([MILLRACE, "stream", "--json", path, "--url", url, "--streams", "3", *more],
                                    capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
             by_stream = {}

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ostream>
+#include <filesystem>
 #include <utility>
 
 #include "transport/net/limits.h"
@@ -29,6 +29,12 @@ std::size_t frames_of(Duration packet, const AudioFormat& format) {
   return std::clamp<std::size_t>(std::lround(wanted), 1, longest);
 }
 
+std::string name_of(const FilePart& part) {
+  std::string name = part.path == "-" ? "standard input" : part.path;
+  if (part.channel) name += ", channel " + std::to_string(*part.channel);
+  return name;
+}
+
 std::string described(const AudioFormat& format) {
   return std::to_string(std::lround(format.rate)) + " Hz, " + std::to_string(format.channels) +
          (format.channels == 1 ? " channel, " : " channels, ") +
@@ -43,14 +49,12 @@ bool is_of_source(const std::string& parameter) {
 
 }  // namespace
 
-void print_problem(Console& console, const FilePart& part, std::string_view what) {
-  console.err << "millrace stream: " << (part.path == "-" ? "standard input" : part.path);
-  if (part.channel) console.err << ", channel " << *part.channel;
-  console.err << ": " << what << std::endl;
+void print_problem(StreamOutput& output, const FilePart& part, std::string_view what) {
+  output.print_problem("millrace stream: " + name_of(part) + ": " + std::string(what));
 }
 
 FileStream::FileStream(Client& client, const StreamPlan& plan, const FilePart& part,
-                       std::unique_ptr<AudioSource> source, Console& console)
+                       std::unique_ptr<AudioSource> source, StreamOutput& output)
     : client_(client),
       realtime_(plan.realtime),
       part_(part),
@@ -58,7 +62,8 @@ FileStream::FileStream(Client& client, const StreamPlan& plan, const FilePart& p
       averages_(source_->format().channels > 1 && !part.channel && !plan.request.channel),
       request_(request_for(plan, part, source_->format(), averages_)),
       lines_(part.path, part.channel),
-      console_(console),
+      name_(name_of({std::filesystem::path(part.path).filename().string(), part.channel})),
+      output_(output),
       packet_(frames_of(plan.packet, source_->format())),
       period_(std::chrono::duration_cast<Duration>(
           std::chrono::duration<double>(static_cast<double>(packet_) / source_->format().rate))),
@@ -75,14 +80,14 @@ bool FileStream::print_events() {
     while (const auto event = stream_.try_next()) {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
       if (const auto* warned = std::get_if<client_event::Warned>(&*event))
-        print_problem(console_, part_, "warning: " + warned->message);
-      if (!print(lines_.line(*event))) return false;
+        print_problem(output_, part_, "warning: " + warned->message);
+      if (!print(output_.print(*event, source(), lines_.line(*event)))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
     return !stream_.over();
   } catch (const StreamFailed& failed) {
     failure_ = failed.what();
-    (void)print(lines_.line(failed));
+    (void)print(output_.print_end(source(), lines_.line(failed)));
   } catch (const StreamRefused& refused) {
     if (averages_ && refused.parameter() == "channel") {
       open_with_all_channels();
@@ -147,14 +152,12 @@ std::optional<Time> FileStream::send_packets(Time now) {
 void FileStream::report_length() {
   if (const std::string why = source_->length_notice();
       !why.empty() && !std::exchange(noticed_, true))
-    print_problem(console_, part_, "notice: " + why);
+    print_problem(output_, part_, "notice: " + why);
 }
 
-// Returns false if the output cannot be written.
-bool FileStream::print(const std::string& line) {
-  if (console_.out << line << std::endl) return true;
-  failure_ = "the results cannot be written";
-  return false;
+bool FileStream::print(bool written) {
+  if (!written) failure_ = "the results cannot be written";
+  return written;
 }
 
 }  // namespace millrace

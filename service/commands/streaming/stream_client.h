@@ -11,9 +11,9 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "client/client.h"
-#include "service/commands/console.h"
 #include "service/commands/input/audio_source.h"
 #include "service/commands/output/event_lines.h"
+#include "service/commands/streaming/stream_output.h"
 
 namespace millrace {
 
@@ -24,6 +24,7 @@ struct StreamPlan {
   Duration packet = std::chrono::milliseconds(100);  // length of audio per message
   bool opus = false;                                 // encodes the audio; `packet` is 20 ms then
   bool realtime = false;  // sends like a microphone; else as fast as the service accepts it
+  StreamOutput::Look look{};
 };
 
 // The audio of one stream: a file, or one channel of a file.
@@ -32,20 +33,20 @@ struct FilePart {
   std::optional<std::uint32_t> channel{};
 };
 
-// Prints an error, a warning or a notice about a file on console.err.
-void print_problem(Console& console, const FilePart& part, std::string_view what);
+// Prints an error, a warning or a notice about a file.
+void print_problem(StreamOutput& output, const FilePart& part, std::string_view what);
 
 // Streams one source of audio: opens a stream, sends the audio, and ends the stream. Prints each
-// event on console.out when it arrives, and a warning also on console.err.
+// event when it arrives, and a warning also on standard error.
 //
 // If the plan selects no channel of several, the service averages them. A pipeline of several
 // channels refuses that. Then the stream is opened once more, with all channels.
 //
-// Never blocks. Confined to one thread. `client` and `console` must outlive it.
+// Never blocks. Confined to one thread. `client` and `output` must outlive it.
 class FileStream {
  public:
   FileStream(Client& client, const StreamPlan& plan, const FilePart& part,
-             std::unique_ptr<AudioSource> source, Console& console);
+             std::unique_ptr<AudioSource> source, StreamOutput& output);
 
   // Sends and receives without waiting. Returns the time of the next call; call it earlier if the
   // stream has changed or awaited_descriptor() is readable. Returns nullopt if the stream is over.
@@ -66,7 +67,8 @@ class FileStream {
   std::optional<Time> send_packets(Time now);
   bool print_events();
   void report_length();
-  bool print(const std::string& line);
+  bool print(bool written);
+  StreamOutput::Source source() const { return {number(), name_}; }
   void open_with_all_channels();
   std::string refusal(const StreamRefused& refused) const;
 
@@ -77,7 +79,8 @@ class FileStream {
   bool averages_;  // the request has channel=mean, because the plan has no channel
   StreamRequest request_;
   EventLines lines_;
-  Console& console_;
+  const std::string name_;  // the file without its folder, and the channel
+  StreamOutput& output_;
   std::size_t packet_;  // frames
   Duration period_;     // length of a packet
   ClientStream stream_;

@@ -12,7 +12,7 @@
 namespace millrace {
 
 StreamingFiles::StreamingFiles(Client& client, const StreamPlan& plan, Console& console)
-    : client_(client), plan_(plan), console_(console) {}
+    : client_(client), plan_(plan), console_(console), output_(console, plan.look) {}
 
 void StreamingFiles::add(std::size_t lane, const FilePart& part, std::size_t times) {
   lanes_.resize(std::max(lanes_.size(), lane + 1));
@@ -74,7 +74,7 @@ bool StreamingFiles::begin(Lane& lane) {
   auto source = open_audio(part.path, plan_.raw);
   if (source && plan_.opus) source = OpusSource::open(std::move(*source));
   if (source) {
-    lane.stream = std::make_unique<FileStream>(client_, plan_, part, std::move(*source), console_);
+    lane.stream = std::make_unique<FileStream>(client_, plan_, part, std::move(*source), output_);
     return true;
   }
   fail(lane, source.error());
@@ -85,13 +85,13 @@ bool StreamingFiles::begin(Lane& lane) {
 // Once for each file, however often it is streamed.
 void StreamingFiles::report_average(const FilePart& part) {
   if (!averaged_.insert(part.path).second) return;
-  print_problem(console_, part,
+  print_problem(output_, part,
                 "notice: the channels are averaged; --split makes a stream of each, --channel 0 "
                 "selects one");
 }
 
 void StreamingFiles::fail(const Lane& lane, const std::string& why) {
-  print_problem(console_, lane.parts.front(), why);
+  print_problem(output_, lane.parts.front(), why);
   console_.exit_code = 1;
 }
 

@@ -44,6 +44,7 @@ class StreamingFiles {
   Client& client_;
   const StreamPlan& plan_;
   Console& console_;
+  StreamOutput output_;
   std::vector<Lane> lanes_;
   std::map<std::uint64_t, std::size_t> by_stream_;  // lanes by the number of their stream
   std::set<std::pair<Time, std::size_t>> due_;      // lanes by their due time, if they have one

@@ -22,7 +22,7 @@ std::string text(const std::string& recording, const std::string& pipeline) {
   return "[recording]\ndirectory = \"/r\"\n" + recording + "\n[[pipeline]]\n" + pipeline;
 }
 
-Options options_of(const std::string& from) {
+Options options_from(const std::string& from) {
   const auto result = parse_options(from, "m.toml");
   INFO((result ? "" : result.error()));
   REQUIRE(result.has_value());
@@ -30,7 +30,7 @@ Options options_of(const std::string& from) {
 }
 
 std::optional<RecordRule> record(const std::string& value) {
-  return options_of(text("", "record = " + value)).pipelines.at(0).record;
+  return options_from(text("", "record = " + value)).pipelines.at(0).record;
 }
 
 // The error of this key of [recording], which is on line 3.
@@ -39,8 +39,8 @@ std::string recording_error(const std::string& key) { return error_of(text(key, 
 }  // namespace
 
 TEST_CASE("nothing is recorded by default") {
-  CHECK(options_of("").pipelines.at(0).record == std::nullopt);
-  CHECK(options_of("").recording == RecordingOptions{});
+  CHECK(options_from("").pipelines.at(0).record == std::nullopt);
+  CHECK(options_from("").recording == RecordingOptions{});
   CHECK(record("false") == std::nullopt);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("invalid values of record are named with the allowed ones") {
 }
 
 TEST_CASE("the keys of [recording] are read") {
-  const Options options = options_of(R"([recording]
+  const Options options = options_from(R"([recording]
 directory = "recordings"
 segment = "1MiB"
 commit = "10ms"
