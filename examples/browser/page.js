@@ -5,6 +5,7 @@ import { fromFile, fromMicrophone } from "./audio.js";
 import { stream } from "./client.js";
 import { available, opus } from "./opus.js";
 import { Results } from "./results.js";
+import { Transcript } from "./transcript.js";
 import { Wave } from "./wave.js";
 
 const $ = (id) => document.getElementById(id);
@@ -13,6 +14,7 @@ const [chunk, channel, encode] = ["chunk", "channel", "opus"].map($);
 const commands = [...document.querySelectorAll(".command")];
 const wave = new Wave($("wave"));
 const results = new Results($("results"), $("stages"), $("count"));
+const transcript = new Transcript($("text"), $("transcript"));
 
 // The default is the service that serves the page: it allows explain=1.
 url.value = new URLSearchParams(location.search).get("url") ??
@@ -23,6 +25,7 @@ encode.disabled = !available;
 function show(message) {
   if (message.type === "result") {
     results.add(message);
+    transcript.add(message);
     wave.mark(message);
   } else {
     state.textContent = JSON.stringify(message);
@@ -60,6 +63,7 @@ function selected(channels) {
 async function run(source) {
   enable([listen, file], false);
   results.clear();
+  transcript.clear();
   state.textContent = "";
   const { through, send } = tap();
   try {

@@ -57,7 +57,7 @@ class Formats(SystemTest):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.speech, other, cls.call = (speech.read_wav(f"{FOLDER}{name}.wav") for name in (UTTERANCE, OTHER, CALL))
         line = subprocess.run([DIRECT, f"{FOLDER}{UTTERANCE}.wav"], check=True, capture_output=True, timeout=PATIENCE).stdout
-        cls.reference = json.loads(line)["final"]
+        cls.reference = json.loads(line)["text"]
         with open(FOLDER + "transcription") as file:
             texts = {name: text for text, name in re.findall(r"<s> (.*) </s> \((.*)\)", file.read())}
         cls.said = texts[CALL]
@@ -110,7 +110,7 @@ class Formats(SystemTest):
         self.assertEqual({message["type"] for message in received} - {"ready", "result", "closed"}, set())
         self.assertEqual(received[-1]["frames"], frames)
         data = [message["data"] for message in received if message["type"] == "result"][-1]
-        return (json.loads(data) if isinstance(data, (str, bytes)) else data)["final"]
+        return (json.loads(data) if isinstance(data, (str, bytes)) else data)["text"]
 
     def assert_recognized(self, text, reference, most):
         """`most`: wrong words."""
@@ -146,7 +146,7 @@ class Formats(SystemTest):
             self.decode(model)
             for url in (f"ws://127.0.0.1:{self.served.port}", f"tcp://127.0.0.1:{self.served.zeromq_port}"):
                 with self.subTest(arguments, url=url):
-                    ended = subprocess.run([MILLRACE, "stream", "--url", url, *arguments], check=True,
+                    ended = subprocess.run([MILLRACE, "stream", "--json", "--url", url, *arguments], check=True,
                                            capture_output=True, timeout=PATIENCE)
                     text = self.final([json.loads(line) for line in ended.stdout.splitlines()], frames)
                     self.assert_recognized(text, reference, most)
@@ -162,11 +162,12 @@ class Formats(SystemTest):
                 await page.value(selecting)
                 await page.choose("file", self.stereo_file)
                 await page.until("state.textContent.includes('connection closed: 1000')")
-                return await page.value("results.rows[0].cells[2].textContent")
+                self.assertEqual(await page.value("transcript.querySelectorAll('p, .growing:empty').length"), 2)  # one segment, and final
+                return await page.value("transcript.textContent")
 
         for selecting, most in (("null", 0), ("document.getElementById('opus').checked = true", 1)):
             with self.subTest(selecting):
-                self.assert_recognized(json.loads(run(choose(selecting)))["final"], self.reference, most)
+                self.assert_recognized(run(choose(selecting)), self.reference, most)
 
 
 if __name__ == "__main__":
