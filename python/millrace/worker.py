@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker: receives the batches of a pipeline and gives them back with answers."""
 
+import gc
 import json
 import logging
 import math
@@ -226,9 +227,14 @@ class Worker:
         batch back: each of its rows gets the exception as its error, and the next row of each of their streams has
         RESET.
 
+        From here on, the garbage collector leaves out the objects that exist now, such as the model (``gc.freeze``).
+        Looking through them would pause the worker.
+
         Raises the errors of ``next``, and DeviceError if the device fails.
         """
         failures = QuietLog()
+        gc.collect()
+        gc.freeze()
         for batch in self:
             try:
                 answers = function(batch)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker whose model raises exceptions: worker.run and batch.fail."""
+import gc
 import signal
 import threading
 import unittest
@@ -48,6 +49,17 @@ class Runs(WorkerTest):
         self.assertEqual(self.answer(bad, 2), "worker_failed")
         self.assertEqual(worker.attachments, 1)
         wait_for(lambda: any("why=\"KeyError: 'xx'\"" in line for line in self.served.errors), "the service's log")
+
+    def test_the_garbage_collector_leaves_out_what_exists_before_the_first_batch(self):
+        model = [[]]
+
+        def step(batch):
+            return [any(each is model for each in gc.get_objects())] * len(batch.framed)  # frozen objects are not among them
+
+        self.addCleanup(gc.unfreeze)
+        self.assertTrue(any(each is model for each in gc.get_objects()))
+        self.run_beside(step)
+        self.assertIs(self.answer(self.stream()), False)
 
     def test_the_function_may_give_the_batch_back_itself(self):
         def step(batch):
