@@ -32,7 +32,11 @@ constexpr std::array table{
     Preset{"paraformer-60", features, packed({.size = 60, .right = 1})},
     // torchaudio's Emformer RNN-T base.
     Preset{"emformer-16", features, packed({.size = 16, .right = 4})},
-    // NeMo cache-aware FastConformer [70,13], 8x: shift 112, first 105, pre-encode cache 9.
+    // NeMo cache-aware FastConformer [70,look-ahead], 8x: shift 8 * (look-ahead + 1), pre-encode
+    // cache 9.
+    Preset{"nemo-70-0", features, packed({.size = 8, .first = 1, .left = 9})},
+    Preset{"nemo-70-1", features, packed({.size = 16, .first = 9, .left = 9})},
+    Preset{"nemo-70-6", features, packed({.size = 56, .first = 49, .left = 9})},
     Preset{"nemo-70-13", features, packed({.size = 112, .first = 105, .left = 9})},
     // RETURNN chunking = "100:75".
     Preset{"returnn-100-75", features, packed({.size = 100, .step = 75})},

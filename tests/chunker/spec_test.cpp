@@ -59,9 +59,10 @@ TEST_CASE("an unknown word is refused with the allowed words") {
         "tail = \"all\" must be every_start, cover or drop");
   CHECK(error_of({{"size", "4"}, {"align", "left"}}) == "align = \"left\" must be body or packed");
   CHECK(error_of({{"size", "4"}, {"pad", "none"}}) == "pad = \"none\" must be zero or repeat");
-  CHECK(error_of({{"preset", "silero"}}) ==
-        "preset = \"silero\" must be silero-16k, funasr-600ms, moshi-80ms, wenet-16, zipformer-32, "
-        "paraformer-60, emformer-16, nemo-70-13 or returnn-100-75");
+  CHECK(
+      error_of({{"preset", "silero"}}) ==
+      "preset = \"silero\" must be silero-16k, funasr-600ms, moshi-80ms, wenet-16, zipformer-32, "
+      "paraformer-60, emformer-16, nemo-70-0, nemo-70-1, nemo-70-6, nemo-70-13 or returnn-100-75");
 }
 
 TEST_CASE("an unknown, repeated or missing key is an error that names it") {
