@@ -4,8 +4,8 @@ import os
 import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../examples/pocketsphinx/demo"))
-from measures import Metrics, quantile, word_errors  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../examples/demo"))
+from measures import Metrics, quantile, spoken, word_errors  # noqa: E402
 
 PAGE = """\
 # HELP wait_seconds Time.
@@ -29,6 +29,11 @@ class WordErrors(unittest.TestCase):
                 ("a b c", "a b x c", 1), ("a b c", "", 3), ("", "a b", 2), ("", "", 0),
                 ("a b c d", "b c d e", 2), ("he was not", "she was so not", 2)]:
             self.assertEqual(word_errors(reference, recognised), expected, (reference, recognised))
+
+
+class Spoken(unittest.TestCase):
+    def test_words_are_compared_without_case_punctuation_and_abbreviations(self):
+        self.assertEqual(spoken("Mr. John Dashwood's son; he said: \"No.\""), "mister john dashwood's son he said no")
 
 
 class Quantile(unittest.TestCase):

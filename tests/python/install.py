@@ -54,6 +54,7 @@ def works_alone(wheel):
 def main():
     folder = Path(sys.argv[1])
     needed, alone = HERE / "requirements.txt", HERE / "requirements_alone.txt"
+    moonshine = HERE.parents[1] / "examples" / "moonshine" / "requirements.txt"
     python = folder / "venv" / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
@@ -62,6 +63,7 @@ def main():
         run(sys.executable, "-m", "venv", "--system-site-packages", folder / "venv")
         run(*pip, "--requirement", needed)
         run(*pip, "--no-deps", "--requirement", alone)
+        run(*pip, "--require-hashes", "--no-deps", "--requirement", moonshine)
 
     def package():
         # As deep in the tree as other builds, so that ccache has most objects from them.
@@ -88,7 +90,7 @@ def main():
     files = list(sources())
     compiler = [os.environ.get(name) for name in ("CXX", "CMAKE_ARGS")]
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
-    for step, changes in ((fresh_environment, digest([sys.version], [needed, alone])),
+    for step, changes in ((fresh_environment, digest([sys.version], [needed, alone, moonshine])),
                           (package, digest([*files, *compiler], files)),
                           (distributions, digest(files, how))):  # not repeated if only contents of sources differ
         stamp = folder / step.__name__

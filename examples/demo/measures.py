@@ -8,6 +8,12 @@ SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 
 
+def spoken(text):
+    """Returns the text as LibriVox's references are written: words in lower case, without punctuation."""
+    text = re.sub(r"\bmr\b\.?", "mister", text.lower())
+    return " ".join(re.findall(r"[\w']+", text))
+
+
 def word_errors(reference, recognised):
     """Returns the least number of inserted, deleted and replaced words between the texts."""
     recognised = recognised.split()

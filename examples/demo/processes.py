@@ -49,6 +49,13 @@ class Processes:
         return "\n".join("  " + line for line in (lines[-last:] if last else lines))
 
 
+def cpu_seconds(process):
+    """Returns the time that a running process has computed so far."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def stop(process, grace):
     """Sends SIGTERM, and after `grace` seconds SIGKILL. Returns the exit status."""
     if process.poll() is None:

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""English speech recognition with Moonshine Tiny. Answers the rows of a pipeline with transcripts: about once a second the
+text of the segment so far, and the final text at its end."""
+
+import argparse
+import signal
+import sys
+
+import numpy as np
+from model import RATE, Model
+from recogniser import LONGEST, Recogniser
+
+import millrace
+
+MODEL_LIMIT = 30 * RATE  # samples of a segment
+
+
+def corrections(worker: millrace.Worker) -> list[str]:
+    """Returns the lines that the pipeline needs for this model, without those that it has: mono audio, with each frame in one
+    row, and in rows that are not too long."""
+    frames = 4 * worker.width + 1
+    rows = millrace.chunks(worker.chunk, [("frames", frames), ("end", 0)])
+    each_once = sum(size for _, _, _, size, *_ in rows) == frames and not any(left or right for _, _, left, _, right, *_ in rows)
+    lines = {
+        "rate = 16000": worker.rate == RATE,
+        "channels = 1": worker.channels == 1,
+        'dtype = "f32"': worker.dtype == np.float32,
+        'chunk = { size = "100ms" }': each_once and LONGEST + worker.width <= MODEL_LIMIT,
+    }
+    return [line for line, there in lines.items() if not there]
+
+
+def serve(worker: millrace.Worker, model: Model, every: float) -> None:
+    """Answers batches until the worker has left."""
+    recogniser = Recogniser(model.transcribe, worker.slots, worker.width, every)
+    worker.run(lambda batch: batch.done(*recogniser.answer(batch)))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--url", help="unix:PATH or tcp://HOST:PORT of the service (default: on this machine)")
+    options.add_argument("--pipeline", default="default", help="pipeline to work for (default: default)")
+    options.add_argument("--threads", type=int, default=1, help="threads of the model (default: 1)")
+    options.add_argument("--every", type=float, default=1.0, help="seconds after which a segment is decoded again (default: 1)")
+    chosen = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # also as the first process of a container
+    try:
+        model = Model(chosen.threads)
+    except RuntimeError as error:
+        sys.exit(f"moonshine: {error}")
+    with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
+        if lines := corrections(worker):
+            sys.exit(f"moonshine: pipeline {chosen.pipeline} does not fit the model; it needs: {', '.join(lines)}")
+        for end in signal.SIGTERM, signal.SIGINT:
+            signal.signal(end, lambda *_: worker.bye())  # its streams move to other workers first
+        print(f"attached to {chosen.pipeline}: {worker.slots} slots", flush=True)
+        serve(worker, model, chosen.every)
+
+
+if __name__ == "__main__":
+    main()
