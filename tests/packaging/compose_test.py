@@ -137,6 +137,11 @@ class Compose(unittest.TestCase):
         for name in ("millrace", "decoder", "worker"):
             self.assertIn("socket:/run/millrace:rw", self.services[name]["volumes"])
 
+    def test_the_pipeline_of_the_decoder_is_that_of_the_example(self):
+        wanted = tomllib.loads((ROOT / "examples" / "moonshine" / "millrace.toml").read_text())["pipeline"]
+        for path in ("compose.toml", "kubernetes/millrace.toml"):
+            self.assertEqual(tomllib.loads((DOCKER / path).read_text())["pipeline"], wanted)
+
     def test_the_service_reads_the_mounted_configuration(self):
         self.assertEqual(self.target_of("millrace", "docker/compose.toml"), "/etc/millrace/millrace.toml")
 
