@@ -27,9 +27,9 @@ COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against t
 PROGRAMS = printed.programs()
 TESTED = {"worker_graph", "client_flatbuffers_code", "telephone_client", "opus_client"}  # run without a decorator
 # Run by tests/packaging and tests/image:
-TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
+TESTED |= {"deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
            "deploy_kubernetes", "deploy_package", "deploy_package_try", "deploy_worker"}
-TESTED |= {"try_page", "try_page_elsewhere", "in_process", "drawn_sizes"}  # by try_commands_test, installed_test, rules_test
+TESTED |= {"try_page", "try_page_elsewhere", "quickstart_recogniser", "in_process", "drawn_sizes"}  # by try_commands_test, installed_test, rules_test
 TESTED |= {"transcripts_segments", "transcripts_client"}  # by transcripts_test
 TESTED |= {f"recording_{name}" for name in ("ls", "export", "find", "replay", "rm", "python", "returnn", "lhotse")}  # by recording_guide_test
 TESTED |= {f"training_{name}" for name in "loop labels chunks skip resume ddp server served object augment plan stats torch tf returnn".split()}
