@@ -14,7 +14,7 @@ import unittest
 
 import client_wire as wire
 from faults import FaultTest, text
-from harness import samples
+from harness import samples, wait_for
 from raw_client import BINARY, PING, PONG, TEXT, RawClient, frame, upgrade
 
 CONTINUATION = 0
@@ -145,9 +145,20 @@ class Amplification(FaultTest):
                         total += int(times.read().split()[0])
         return total
 
+    def client(self, query):
+        """A client with an open stream. Streams of the input before may need their slots for a moment longer."""
+        def opened():
+            client = PatientClient(self.service_.port, upgrade("/v1/stream" + query))
+            if client.head()[0] == 101:
+                return client
+            client.socket.close()
+
+        client = wait_for(opened, "a free slot")
+        self.assertEqual(client.message()["type"], "ready")
+        return client
+
     def over_websocket(self, data, query=""):
-        with PatientClient(self.service_.port, upgrade("/v1/stream" + query)) as client:
-            client.opened()
+        with self.client(query) as client:
             before = self.cpu()
             # The service may stop reading until the client reads.
             sender = threading.Thread(target=client.send, args=(data + text(type="end"),))
