@@ -12,8 +12,9 @@
 namespace millrace {
 namespace {
 
-// A worker is not trusted to write on the terminal.
-std::string printable(std::string_view text) {
+// With spaces for characters that could control the terminal: neither workers nor names of files
+// are trusted.
+std::string harmless(std::string_view text) {
   std::string printed;
   while (!text.empty()) {
     const Character character = first_character(text);
@@ -101,8 +102,8 @@ bool StreamOutput::print_line(std::string_view line) {
 }
 
 bool StreamOutput::print_text(const Transcript& transcript, const Source& source) {
-  const std::string text = printable(transcript.text);
-  const std::string head = look_.named ? printable(source.name) + ": " : "";
+  const std::string text = harmless(transcript.text);
+  const std::string head = look_.named ? harmless(source.name) + ": " : "";
   hide_text();
   open_.erase(source.stream);
   if (transcript.final && !text.empty()) console_.out << head << text << '\n';
