@@ -211,9 +211,9 @@ def compare(recogniser, speech, segments):
 
 def demo(build, recogniser):
     """Returns whether the texts are as good as the recogniser's should be."""
-    speech = recogniser.speech()
     with tempfile.TemporaryDirectory(prefix="millrace-demo-") as folder, \
             Processes(folder) as processes:
+        speech = recogniser.speech(folder)
         running = Running(build, folder, processes, recogniser)
         print("\nTexts as they arrive; '=' marks final ones:\n")
         begun, before = time.monotonic(), running.cpu_seconds()
@@ -221,11 +221,11 @@ def demo(build, recogniser):
         seconds, after = time.monotonic() - begun, running.cpu_seconds()
         metrics = running.metrics()
         running.stop()
-    print()
-    error_rate = report_words(speech, segments)
-    report_times(metrics)
-    report_cpu(seconds, before, after)
-    compare(recogniser, speech, segments)
+        print()
+        error_rate = report_words(speech, segments)
+        report_times(metrics)
+        report_cpu(seconds, before, after)
+        compare(recogniser, speech, segments)
     if error_rate > recogniser.worst:
         print(f"\nThe word error rate should be at most {recogniser.worst:.0%}.")
     return error_rate <= recogniser.worst

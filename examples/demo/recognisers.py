@@ -24,6 +24,14 @@ def librivox():
     return found
 
 
+def cut(path, seconds, folder):
+    """Writes the beginning of a WAV file into the folder. Returns the new file."""
+    with wave.open(str(path)) as whole, wave.open(str(folder / path.name), "wb") as part:
+        part.setparams(whole.getparams())
+        part.writeframes(whole.readframes(int(seconds * whole.getframerate())))
+    return folder / path.name
+
+
 class Moonshine:
     """Moonshine Tiny, a neural network. Needs a Python with the packages of examples/moonshine."""
 
@@ -33,10 +41,12 @@ class Moonshine:
     def __init__(self, build):
         pass
 
-    def speech(self):
-        """Returns {name: (file, the words that are read in it, or None if they are unknown)}."""
+    def speech(self, folder):
+        """Returns {name: (file, the words that are read in it, or None if they are unknown)}. ``folder``: for files that it
+        makes."""
         assets = importlib.metadata.distribution("moonshine-voice").locate_file("moonshine_voice/assets")
-        return {**librivox(), **{name: (str(assets / f"{name}.wav"), None) for name in ("beckett", "two_cities")}}
+        longest = cut(assets / "two_cities.wav", 24.5, Path(folder))  # at a pause; all of it would take 44 s
+        return {**librivox(), "beckett": (str(assets / "beckett.wav"), None), "two_cities": (str(longest), None)}
 
     def worker(self, url):
         """Returns the command that starts the worker."""
@@ -75,7 +85,7 @@ batch = { rows = 8, max_wait = "10ms" }
     def __init__(self, build):
         self._programs = Path(build) / "examples/pocketsphinx"
 
-    def speech(self):
+    def speech(self, folder):
         return librivox()
 
     def worker(self, url):
