@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drain of the service (docs/threading.md).
+// The drain of the service (docs/internals/threading.md).
 #include <future>
 #include <string>
 #include <utility>

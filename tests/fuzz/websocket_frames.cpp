@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a WebSocket client, read by our reader and by Beast's: both must give the same
-// messages, pongs, closes and errors, except for the closes that docs/decisions/0030-… lists. The
-// first two bytes of an input determine the size of the pieces of the rest, and the maximum length
-// of a message.
+// messages, pongs, closes and errors, except for the closes that docs/internals/decisions/0030-…
+// lists. The first two bytes of an input determine the size of the pieces of the rest, and the
+// maximum length of a message.
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>

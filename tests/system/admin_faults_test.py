@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults on the admin port, and input of clients in metrics and the log. Ids like G14 are those of docs/guarantees.md."""
+"""Faults on the admin port, and input of clients in metrics and the log. Ids like G14 are those of docs/internals/guarantees.md."""
 import concurrent.futures
 import contextlib
 import json

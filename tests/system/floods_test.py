@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods of pings, connections, frames and refused clients. Ids like A25 are those of docs/guarantees.md."""
+"""Floods of pings, connections, frames and refused clients. Ids like A25 are those of docs/internals/guarantees.md."""
 import collections
 import concurrent.futures
 import itertools

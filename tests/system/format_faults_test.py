@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats, rates, channels and chunk sizes that a pipeline cannot take, and invalid audio in every format, over both doors.
-Ids like B10 are those of docs/guarantees.md."""
+Ids like B10 are those of docs/internals/guarantees.md."""
 import json
 import math
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of devices, on simulated devices. Ids like F10 are those of docs/guarantees.md."""
+"""Faults of devices, on simulated devices. Ids like F10 are those of docs/internals/guarantees.md."""
 import json
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid requests in place of an upgrade. Ids like A1 are those of docs/guarantees.md."""
+"""Invalid requests in place of an upgrade. Ids like A1 are those of docs/internals/guarantees.md."""
 import json
 import unittest
 

@@ -4,7 +4,7 @@ is not answered in time. The times of the library and of the service are a fifth
 times that of speech: so the bytes, and their effect on buffers and kernels, are those of the defaults. With the
 environment variable KEEPALIVE_TIMES=1, the times are the defaults, and the test takes a minute and a half:
     KEEPALIVE_TIMES=1 ctest --preset release -R system:keepalive
-Ids like A36 are those of docs/guarantees.md."""
+Ids like A36 are those of docs/internals/guarantees.md."""
 import asyncio
 import os
 import threading

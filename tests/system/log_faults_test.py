@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log cannot be written, or there is a flood of lines: no stream is affected. Ids like G16 are those of
-docs/guarantees.md."""
+docs/internals/guarantees.md."""
 import os
 import re
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients at once that do little. Ids like A10 are those of docs/guarantees.md."""
+"""Many clients at once that do little. Ids like A10 are those of docs/internals/guarantees.md."""
 import os
 import resource
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory is short: the service sees a simulated control group, whose free memory the test sets. Ids like G5 are those of
-docs/guarantees.md."""
+docs/internals/guarantees.md."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid parameters and frames. Ids like B7 are those of docs/guarantees.md."""
+"""Invalid parameters and frames. Ids like B7 are those of docs/internals/guarantees.md."""
 import array
 import json
 import math

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream on which every worker dies, beside streams without a fault. After each death, a supervisor starts the next
-worker. Ids like F32 are those of docs/guarantees.md."""
+worker. Ids like F32 are those of docs/internals/guarantees.md."""
 import json
 import threading
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the process: signals, invalid configurations, kill and restart. Ids like G3 are those of docs/guarantees.md."""
+"""Faults of the process: signals, invalid configurations, kill and restart. Ids like G3 are those of docs/internals/guarantees.md."""
 import asyncio
 import concurrent.futures
 import contextlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the disk to which streams are recorded. Each time the live streams lose nothing, and the recording names what it
-lacks. Ids like E4 are those of docs/guarantees.md."""
+lacks. Ids like E4 are those of docs/internals/guarantees.md."""
 import contextlib
 import errno
 import json

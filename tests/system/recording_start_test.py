@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts of a service with a directory of recordings: while the disk is full, and when nothing is recorded any more. Ids like E22
-are those of docs/guarantees.md."""
+are those of docs/internals/guarantees.md."""
 import errno
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP: the service reads its configuration again, completely or not at all. Ids like G2 are those of
-docs/guarantees.md."""
+docs/internals/guarantees.md."""
 import contextlib
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers on other machines: the tests of local workers, and faults of the network. Ids like F2 are those of
-docs/guarantees.md."""
+docs/internals/guarantees.md."""
 import contextlib
 import select
 import socket

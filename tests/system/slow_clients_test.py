@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that make the service wait, all at once: each is closed at its time limit, and delays no other client.
 tests/transport/sessions/session_time_test.cpp tests longer limits, in virtual time. Ids like A9 are those of
-docs/guarantees.md."""
+docs/internals/guarantees.md."""
 import collections
 import concurrent.futures
 import contextlib

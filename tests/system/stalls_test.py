@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service is stopped for a while, as when its machine is suspended or has no CPU for it. Events that were due are late,
-and there is no other effect. Ids like C18 are those of docs/guarantees.md."""
+and there is no other effect. Ids like C18 are those of docs/internals/guarantees.md."""
 import contextlib
 import json
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Valid messages in an invalid order or at an invalid position. Ids like C1 are those of docs/guarantees.md."""
+"""Valid messages in an invalid order or at an invalid position. Ids like C1 are those of docs/internals/guarantees.md."""
 import unittest
 
 from faults import PACKET, FaultTest, text

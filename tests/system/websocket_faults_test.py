@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid WebSocket frames and messages. Ids like A12 are those of docs/guarantees.md."""
+"""Invalid WebSocket frames and messages. Ids like A12 are those of docs/internals/guarantees.md."""
 import itertools
 import socket
 import string

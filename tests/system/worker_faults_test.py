@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that die, hang or leave, and the effect on their streams. Ids like F3 are those of docs/guarantees.md."""
+"""Workers that die, hang or leave, and the effect on their streams. Ids like F3 are those of docs/internals/guarantees.md."""
 import os
 import re
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that send invalid messages. Ids like F5 are those of docs/guarantees.md."""
+"""Workers that send invalid messages. Ids like F5 are those of docs/internals/guarantees.md."""
 import struct
 import unittest
 

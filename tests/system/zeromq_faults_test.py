@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid messages over ZeroMQ, and valid ones with impossible values. Ids like B1 are those of docs/guarantees.md."""
+"""Invalid messages over ZeroMQ, and valid ones with impossible values. Ids like B1 are those of docs/internals/guarantees.md."""
 import struct
 import unittest
 

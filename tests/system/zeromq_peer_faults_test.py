@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZeroMQ connections that are invalid, do not read, or are gone. Ids like D1 are those of docs/guarantees.md."""
+"""ZeroMQ connections that are invalid, do not read, or are gone. Ids like D1 are those of docs/internals/guarantees.md."""
 import contextlib
 import os
 import socket

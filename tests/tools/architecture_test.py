@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md names files and functions that exist, and every folder of the layering."""
+"""docs/internals/architecture.md names files and functions that exist, and every folder of the layering."""
 import pathlib
 import re
 import sys
@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from prose import files_of  # noqa: E402
 
-PAGE = re.sub(r"\]\([^)]*\)", "]", (ROOT / "docs" / "architecture.md").read_text())  # without links
+PAGE = re.sub(r"\]\([^)]*\)", "]", (ROOT / "docs" / "internals" / "architecture.md").read_text())  # without links
 LAYERS = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())
 FILE = r"[\w./*]+\.(?:h|cpp|cu|fbs|py|toml|yml)"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/guarantees.md lists promises with their ids, and the tests that show each of them: the tests exist.
+"""docs/internals/guarantees.md lists promises with their ids, and the tests that show each of them: the tests exist.
 
 A section has promises, `- **R1** One sentence.`, and below them one block of tests:
 
@@ -15,7 +15,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "guarantees.md"
+PAGE = ROOT / "docs" / "internals" / "guarantees.md"
 LEAST = 625  # promises of the page; a promise that is removed lowers it
 LONGEST = 160  # characters of a promise
 

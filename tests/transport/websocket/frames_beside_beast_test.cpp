@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares our connection with Beast's: random bytes in random pieces yield the same messages,
-// pongs, closes and errors, except for the closes that docs/decisions/0030-… lists. Another
-// connection of the thread, which shares the read buffer, may be read between the pieces.
+// pongs, closes and errors, except for the closes that docs/internals/decisions/0030-… lists.
+// Another connection of the thread, which shares the read buffer, may be read between the pieces.
 #include <sys/socket.h>
 #include <unistd.h>
 
