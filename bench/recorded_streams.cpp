@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "recording/files/directory.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 
 namespace millrace::bench {
 namespace {
@@ -39,7 +39,7 @@ class Recording {
 
  private:
   void add(std::uint64_t stream, std::uint64_t number, bool last) {
-    if (!writer_ || writer_->size() > audio_.segment) begin_file();
+    if (!writer_ || writer_->size() > audio_.file_size) begin_file();
     const std::uint64_t events = audio_.events_per_slice;
     const std::uint64_t begin = number * events * audio_.chunk_frames;
     events_.clear();
@@ -69,7 +69,7 @@ class Recording {
                         .id = "101112131415161718191a1b1c1d1e1f",
                         .first_stream = file_ == 1 ? 1 : audio_.streams + 1,
                         .created = second};
-    writer_.emplace(expect(SegmentWriter::begin(expect(directory_.create(file_)), head)));
+    writer_.emplace(expect(FileWriter::begin(expect(directory_.create(file_)), head)));
   }
 
   StreamMeta meta(std::uint64_t stream) const {
@@ -87,7 +87,7 @@ class Recording {
   const RecordedAudio audio_;
   const Directory directory_;
   FileNumber file_ = 0;
-  std::optional<SegmentWriter> writer_;
+  std::optional<FileWriter> writer_;
   std::vector<TimedEvent> events_;
   std::vector<std::byte> frames_;
   std::uint32_t seed_ = 1;

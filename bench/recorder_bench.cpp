@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the recorder as a service uses it, but without clients: chunks of many streams, in turn,
-// through taps, pages and the recorder's thread into segment files. The control copies, checksums
+// through taps, pages and the recorder's thread into recording files. The control copies, checksums
 // and writes the same frames, with as many syncs. The runs alternate.
 #include <array>
 #include <cstdint>
@@ -49,7 +49,7 @@ class Recording {
   Recording(const std::string& folder, const Arguments& args)
       : args_(args),
         recorder_({.directory = folder,
-                   .segment = std::size_t{1} << 40,
+                   .file_size = std::size_t{1} << 40,
                    .min_free = 0,
                    .wall = [] { return Clock::now().time_since_epoch(); }},
                   pool_, stats_, notices_),
@@ -167,7 +167,7 @@ void run(const Arguments& args) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments args;
-  millrace::bench::Options("Measures the recorder: taps, pages, thread and segment files.")
+  millrace::bench::Options("Measures the recorder: taps, pages, thread and recording files.")
       .add("--folder", args.folder, "Where the files are made")
       .add("--streams", args.streams, "Streams in turn")
       .add("--slice", args.slice, "Bytes of frames in a chunk")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
+// Measures FileWriter: slices of many streams, in turn, into recording files, with a commit every
 // 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
 // alternate. The files are made in a new directory and deleted after each run.
 #include <array>
@@ -14,7 +14,7 @@
 #include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "bench/slice_load.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 
 namespace millrace::bench {
 namespace {
@@ -59,7 +59,7 @@ std::vector<Stream> streams_of(const Arguments& args) {
 }
 
 void record(FileDescriptor file, const Arguments& args, const std::vector<std::byte>& frames) {
-  auto writer = SegmentWriter::begin(
+  auto writer = FileWriter::begin(
       std::move(file), {.file = 1, .run = std::string(32, '0'), .id = std::string(32, '1')});
   if (!writer) throw std::system_error(writer.error(), "write");
   std::vector<Stream> streams = streams_of(args);
@@ -110,7 +110,7 @@ void run(const Arguments& args) {
   std::printf("%llu streams, slices of %zu bytes, %llu MiB per file, %s\n",
               static_cast<unsigned long long>(args.streams), args.slice,
               static_cast<unsigned long long>(args.megabytes), args.sync ? "synced" : "not synced");
-  print("segment files", ours, ours_cpu);
+  print("recording files", ours, ours_cpu);
   print("bare copy, checksum, write", control, control_cpu);
   std::printf("  %-34s %10.2f      %10.2f\n", "ratio", median(ours) / median(control),
               median(ours_cpu) / median(control_cpu));
@@ -121,7 +121,7 @@ void run(const Arguments& args) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments args;
-  millrace::bench::Options("Measures the speed of writing segment files.")
+  millrace::bench::Options("Measures the speed of writing recording files.")
       .add("--folder", args.folder, "Where the files are made")
       .add("--streams", args.streams, "Streams in turn")
       .add("--slice", args.slice, "Bytes of frames in a slice")

@@ -16,7 +16,7 @@
 #include "bench/options.h"
 #include "chunker/rule_json.h"
 #include "recording/files/file.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 #include "recording/format/checksums.h"
 #include "service/commands/recordings/list_streams.h"
 #include "service/commands/recordings/verify/verify.h"
@@ -84,8 +84,8 @@ class Generator {
   void add(const StreamMeta& meta, std::uint32_t number, const Event& event, std::uint64_t begin,
            std::uint64_t all_frames) {
     if (writer_ &&
-        (writer_->size() > file_bytes || (!writer_->has_channel(meta.number) &&
-                                          writer_->channels() == SegmentWriter::most_channels)))
+        (writer_->size() > file_bytes ||
+         (!writer_->has_channel(meta.number) && writer_->channels() == FileWriter::most_channels)))
       seal();
     if (!writer_) this->begin(meta.number);
     values_.resize(event.kind == Event::Kind::frames ? event.count : 0, std::int16_t{77});
@@ -106,7 +106,7 @@ class Generator {
     head.run = std::string(32, 'a');
     head.id = std::string(32, 'b');
     head.first_stream = first_stream;
-    writer_ = expect(SegmentWriter::begin(expect(directory_.create(file_)), head));
+    writer_ = expect(FileWriter::begin(expect(directory_.create(file_)), head));
   }
   void seal() {
     expect(writer_->seal());
@@ -114,7 +114,7 @@ class Generator {
   }
 
   Directory directory_;
-  std::optional<SegmentWriter> writer_;
+  std::optional<FileWriter> writer_;
   FileNumber file_ = 0;
   std::vector<std::int16_t> values_;
 };

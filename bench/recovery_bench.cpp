@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures recovery and reading of a segment file of 256 MiB that was left unsealed, with a torn
+// Measures recovery and reading of a recording file of 256 MiB that was left unsealed, with a torn
 // tail: 2000 streams with slices of 3200 bytes. The page cache is warm. Prints the median of each.
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@
 #include "base/file_descriptor.h"
 #include "bench/options.h"
 #include "recording/files/file.h"
+#include "recording/files/file_writer.h"
+#include "recording/files/recording_file.h"
 #include "recording/files/recovery.h"
-#include "recording/files/segment_file.h"
-#include "recording/files/segment_writer.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace millrace;
@@ -30,7 +30,7 @@ constexpr std::uint64_t file_bytes = 256 << 20, commit_bytes = 4 << 20;
 constexpr std::size_t frames = 1600;
 
 void write(const Directory& directory, std::uint64_t count) {
-  auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
   std::vector<TestStream> streams;
   for (std::uint64_t stream = 1; stream <= count; ++stream) streams.emplace_back(stream);
   while (writer.size() < file_bytes)
@@ -66,10 +66,10 @@ void pass(std::uint64_t streams, const std::string& parent, std::vector<double> 
   const FileDescriptor file = expect(directory.open_to_repair(1));
   gigabytes = static_cast<double>(file_size(file.get())) / 1e9;
   expect(truncate(file.get(), file_size(file.get()) - 1000));
-  times[0].push_back(seconds([&] { expect(SegmentFile::open(directory, 1)); }));
+  times[0].push_back(seconds([&] { expect(RecordingFile::open(directory, 1)); }));
   times[1].push_back(seconds([&] { require(expect(recover(directory, 1)).cut_bytes > 0); }));
-  times[2].push_back(seconds([&] { require(expect(SegmentFile::open(directory, 1)).sealed()); }));
-  SegmentFile sealed = expect(SegmentFile::open(directory, 1));
+  times[2].push_back(seconds([&] { require(expect(RecordingFile::open(directory, 1)).sealed()); }));
+  RecordingFile sealed = expect(RecordingFile::open(directory, 1));
   times[3].push_back(seconds([&] {
     for (std::size_t chunk = 0; chunk < sealed.chunks().size(); ++chunk)
       require(sealed.messages(chunk).has_value());
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   std::uint64_t streams = 2000;
   int passes = 5;
   std::string parent = "/tmp";
-  bench::Options("Measures recovery and reading of a segment file.")
+  bench::Options("Measures recovery and reading of a recording file.")
       .add("--streams", streams, "Streams in the file")
       .add("--passes", passes, "Files to write and recover")
       .add("--directory", parent, "Where the files are written")

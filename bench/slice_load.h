@@ -37,7 +37,7 @@ class BenchFolder {
   BenchFolder& operator=(const BenchFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // A new segment file 1; an earlier one is removed.
+  // A new recording file 1; an earlier one is removed.
   FileDescriptor create() const;
 
  private:

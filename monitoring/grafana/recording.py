@@ -15,7 +15,7 @@ STATE = [
     number("Unsynced for", "s", f"Time since the last good sync while written signal is not synced. A crash of the machine loses it. {NOT_SYNCED}",
            "max((time() - millrace_recording_last_sync_timestamp_seconds{@}) * (millrace_recording_unsynced_bytes{@} > bool 0))", width=4, limits={30: RED}),
     number("Free disk space", "bytes", f"Recording is suspended below `[recording] min_free`. {DISK_FULL}", "min(millrace_recording_disk_free_bytes{@})", width=4),
-    number("Written per second", "Bps", "Bytes per second that all instances append to segment files.", "sum(rate(millrace_recording_written_bytes_total{@}[@]))", width=4),
+    number("Written per second", "Bps", "Bytes per second that all instances append to recording files.", "sum(rate(millrace_recording_written_bytes_total{@}[@]))", width=4),
 ]
 QUEUE = [
     lines("Streams being recorded", "short", "By instance.", ("sum by (instance) (millrace_recording_streams{@})", "{{instance}}")),
@@ -26,12 +26,12 @@ QUEUE = [
 ]
 DISK = [
     lines("Free disk space", "bytes", f"On the file system of the recordings. {DISK_FULL}", ("min by (instance) (millrace_recording_disk_free_bytes{@})", "{{instance}}")),
-    rates("Bytes written", "millrace_recording_written_bytes_total", "instance", "Bytes appended to segment files, per second.", "Bps"),
+    rates("Bytes written", "millrace_recording_written_bytes_total", "instance", "Bytes appended to recording files, per second.", "Bps"),
     lines("Unsynced bytes", "bytes", f"Written and not yet synced. {NOT_SYNCED}", ("sum by (instance) (millrace_recording_unsynced_bytes{@})", "{{instance}}")),
     quantiles("Duration of an append", "millrace_recording_write_duration_seconds", "Appends go to the page cache. If they take long, the kernel is writing back.", at=(0.5, 0.99), width=8),
     quantiles("Duration of a sync", "millrace_recording_fsync_duration_seconds", f"One fdatasync per commit. If it takes longer than `commit`, commits follow each other without a pause. {NOT_SYNCED}", at=(0.5, 0.99), width=8),
-    rates("Failed operations", "millrace_recording_errors_total", "op", f"After a failed `fsync` the segment file stays unsealed. {SUSPENDED}"),
-    rates("Segment files", "millrace_recording_segments_total", "event", "`quarantined`: left unsealed after an error; `millrace recordings repair` seals it. `deleted`: by retention.", width=24),
+    rates("Failed operations", "millrace_recording_errors_total", "op", f"After a failed `fsync` the recording file stays unsealed. {SUSPENDED}"),
+    rates("Recording files", "millrace_recording_files_total", "event", "`quarantined`: left unsealed after an error; `millrace recordings repair` seals it. `deleted`: by retention.", width=24),
 ]
 
 

@@ -23,7 +23,7 @@ struct FoundChunk {
   ChunkRecords records{};
 };
 
-// Finds the whole chunks of a segment file by their markers, from front to back. After damage it
+// Finds the whole chunks of a recording file by their markers, from front to back. After damage it
 // continues at the next marker. At the last whole chunk it stops; after reset(), it continues there
 // with the bytes that were written since. Confined to one thread.
 class ChunkScan {

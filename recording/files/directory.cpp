@@ -101,7 +101,7 @@ bool is_file_system(const std::string& path, int directory) {
   return parent.st_dev != facts_of(path, directory).st_dev;
 }
 
-// True for names of files that a directory of recordings has besides segment files.
+// True for names of files that a directory of recordings has besides recording files.
 bool is_ours(std::string_view name) {
   constexpr std::array<std::string_view, 7> names{".",       "..",          "lost+found", "lock",
                                                   "removed", "removed.new", "next"};
@@ -183,16 +183,16 @@ std::string Directory::why_not_for(For use) const {
   std::string error = check_writable(path_, directory_.get());
   if (!error.empty() || !list().empty()) return error;
   if (use == For::changing)
-    return temporaries().empty() ? error_line(path_, "has no segment file") : error;
+    return temporaries().empty() ? error_line(path_, "has no recording file") : error;
   if (const std::string other = other_file(path_, directory_.get()); !other.empty())
-    return error_line(path_, "has no segment file, but another file, " + shell_quoted(other) +
+    return error_line(path_, "has no recording file, but another file, " + shell_quoted(other) +
                                  ": name another directory");
   const bool is_private = (mode() & 077) == 0;
   if (is_private || is_file_system(path_, directory_.get())) return error;
   std::array<char, 8> octal;
   std::snprintf(octal.data(), octal.size(), "%04o", mode());
   return error_line(path_, "has mode " + std::string(octal.data()) +
-                               " and no segment file: run chmod 700 " + shell_quoted(path_) +
+                               " and no recording file: run chmod 700 " + shell_quoted(path_) +
                                ", or name another directory");
 }
 
@@ -227,7 +227,7 @@ FileDescriptor Directory::try_lock_for_maintenance() const {
 
 std::vector<FileNumber> Directory::list() const { return list(""); }
 
-// The numbers of the files whose names are those of segment files with this suffix.
+// The numbers of the files whose names are those of recording files with this suffix.
 std::vector<FileNumber> Directory::list(std::string_view suffix) const {
   const auto entries = entries_of(directory_.get());
   if (!entries) fail(path_);

@@ -17,16 +17,16 @@
 
 namespace millrace::recording {
 
-// A segment file of a directory: `0000000017.mcap` has the number 17.
+// A recording file of a directory: `0000000017.mcap` has the number 17.
 using FileNumber = std::uint64_t;
 
-// A directory of segment files, held by its descriptor: a directory that is replaced by a link
+// A directory of recording files, held by its descriptor: a directory that is replaced by a link
 // later has no effect. All files are opened in it by their number, with O_NOFOLLOW. No name from a
 // client is ever part of a path.
 //
-// Besides segment files it has: `lock` (held by the writer), `removed` (numbers of streams that no
-// reader returns), `next` (the number of the next stream), `catalog.sqlite` (a cache). Confined to
-// one thread. Functions without another comment throw std::system_error.
+// Besides recording files it has: `lock` (held by the writer), `removed` (numbers of streams that
+// no reader returns), `next` (the number of the next stream), `catalog.sqlite` (a cache). Confined
+// to one thread. Functions without another comment throw std::system_error.
 class Directory {
  public:
   enum class For {
@@ -36,9 +36,9 @@ class Directory {
   };
 
   // Opens the directory. The mode and the content of a directory that exists stay as they are, as
-  // its name may be mistyped. For changing, it must belong to this user and have a segment file, or
-  // a temporary one. For writing, it must belong to this user; it is made, with mode 0700, if it
-  // does not exist. Without a segment file, it must have no files of others, and only this user
+  // its name may be mistyped. For changing, it must belong to this user and have a recording file,
+  // or a temporary one. For writing, it must belong to this user; it is made, with mode 0700, if it
+  // does not exist. Without a recording file, it must have no files of others, and only this user
   // must have access, unless it is the root of a file system. The error is one line that names the
   // path. For writing, a fault of the disk is a std::system_error instead.
   static Result<Directory, std::string> open(const std::string& path, For use);
@@ -60,7 +60,7 @@ class Directory {
   // True if a process has that lock.
   bool has_maintainer() const;
 
-  // The numbers of all segment files, ascending. Other files are ignored.
+  // The numbers of all recording files, ascending. Other files are ignored.
   std::vector<FileNumber> list() const;
   static std::string file_name(FileNumber number);
 
@@ -68,21 +68,21 @@ class Directory {
   std::optional<struct stat> facts(FileNumber number) const;
   bool exists(FileNumber number) const { return facts(number).has_value(); }
 
-  // A new segment file (0600). Error: EEXIST if the number is taken, or why it cannot be made.
+  // A new recording file (0600). Error: EEXIST if the number is taken, or why it cannot be made.
   Result<FileDescriptor, std::error_code> create(FileNumber number) const;
   // Error: ELOOP for a link, EINVAL for anything else that is not a file.
   Result<FileDescriptor, std::error_code> open_to_read(FileNumber number) const;
   Result<FileDescriptor, std::error_code> open_to_repair(FileNumber number) const;
-  // A temporary file beside the segment file, which replace() renames over it.
+  // A temporary file beside the recording file, which replace() renames over it.
   Result<FileDescriptor, std::error_code> create_temporary(FileNumber number) const;
   Result<void, std::error_code> replace(FileNumber number) const;
   void remove_temporary(FileNumber number) const;  // if there is one
-  // The names of all temporary files: of segment files, and of `removed`.
+  // The names of all temporary files: of recording files, and of `removed`.
   std::vector<std::string> temporaries() const;
   // Removes the temporary files that killed processes left, and returns their number. They are
   // never needed, and can have frames of streams that are gone. Leaves the temporary file of the
-  // newest segment file alone while a process has the lock of the writer: it may be recovering that
-  // file. Requires: lock_for_maintenance.
+  // newest recording file alone while a process has the lock of the writer: it may be recovering
+  // that file. Requires: lock_for_maintenance.
   std::size_t remove_temporaries() const;
   // Needs no lock: a rewrite at the same time fails, and does not bring the file back, because it
   // first makes its temporary file, and then checks that the file exists.
@@ -98,7 +98,7 @@ class Directory {
   // Adds numbers, and syncs the file. Two processes may do it at the same time.
   void add_removed(const std::set<std::uint64_t>& streams) const;
 
-  // The number that keep_next_stream() kept, also if all segment files were deleted since; 1
+  // The number that keep_next_stream() kept, also if all recording files were deleted since; 1
   // before the first. Throws also if the file is damaged.
   std::uint64_t next_stream() const;
   // Not synced: after a loss of power the number may be an older one.

@@ -12,7 +12,7 @@ namespace millrace::recording {
 // lock), so it ends when the descriptor is closed, also by kill -9. Failures throw
 // std::system_error, which names `path`, the directory.
 enum class LockedPart : std::uint8_t {
-  writer,       // held by the process that writes segment files
+  writer,       // held by the process that writes recording files
   maintenance,  // held while sealed files are replaced
   removed,      // held while the file `removed` is replaced
 };

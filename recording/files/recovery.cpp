@@ -152,7 +152,7 @@ void add_streams(const PartTable& parts, std::vector<std::string>& into) {
 }
 
 Result<Recovered, std::string> recover_damaged(const Directory& directory, FileNumber number) {
-  auto file = SegmentFile::open(directory, number, Reading::copied);
+  auto file = RecordingFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
   Recovered recovered{.file = number};
   (file->has_damaged_tail() ? recovered.lost_bytes : recovered.cut_bytes) = file->torn_bytes();

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "recording/files/directory.h"
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 
 namespace millrace::recording {
 
@@ -23,7 +23,7 @@ struct Recovered {
   std::vector<std::string> notices{};  // see keep_times()
 };
 
-// Seals a segment file that its writer left unsealed: cuts it after its last whole chunk, and
+// Seals a recording file that its writer left unsealed: cuts it after its last whole chunk, and
 // writes its summary. A file that is sealed stays as it is. If something before the last whole
 // chunk is damaged, or something after it that no interrupted write leaves, the file is rewritten
 // without it. If the disk cannot read a part of the file, it stays unsealed: that is an error. The
@@ -32,7 +32,7 @@ struct Recovered {
 // Requires: no process writes the file (Directory::lock_for_writing or lock_for_maintenance).
 Result<Recovered, std::string> recover(const Directory& directory, FileNumber number);
 
-// A segment file without removed streams.
+// A recording file without removed streams.
 struct Cleared {
   bool changed = false;  // rewritten or deleted; false: it has none of them, or stays as it is
   std::uint64_t saved_bytes = 0;
@@ -47,8 +47,8 @@ enum class Newest : std::uint8_t {
   goes,  // once `next` has its numbers. Requires: Directory::lock_for_writing
 };
 
-// Deletes a sealed segment file that has some of these streams, and no other. Needs no space on the
-// disk. The error is one line that names the file. Requires: lock_for_maintenance.
+// Deletes a sealed recording file that has some of these streams, and no other. Needs no space on
+// the disk. The error is one line that names the file. Requires: lock_for_maintenance.
 Result<Cleared, std::string> delete_without(const Directory& directory, FileNumber number,
                                             const std::set<std::uint64_t>& streams, Newest newest);
 

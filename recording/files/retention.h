@@ -12,7 +12,7 @@
 
 namespace millrace::recording {
 
-// A segment file, for the decision which ones to delete.
+// A recording file, for the decision which ones to delete.
 struct StoredFile {
   FileNumber number = 0;
   std::uint64_t bytes = 0;
@@ -42,7 +42,7 @@ struct FilesToDelete {
 FilesToDelete files_to_delete(const std::vector<StoredFile>& files, const Retention& retention,
                               Duration now);
 
-// The latest change of a segment file in the directory up to `now`: the wall clock had this time.
+// The latest change of a recording file in the directory up to `now`: the wall clock had this time.
 // nullopt without such a file, or if the directory cannot be read.
 std::optional<Duration> latest_change(const std::string& directory, Duration now);
 

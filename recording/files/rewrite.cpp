@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "recording/files/file.h"
+#include "recording/files/file_writer.h"
 #include "recording/files/recovery.h"
-#include "recording/files/segment_writer.h"
 
 namespace millrace::recording {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::size_t write_bytes = 4 << 20;
 // Copies slices of one file to another. Confined to one thread.
 class Copy {
  public:
-  Copy(SegmentFile& from, SegmentWriter& to, const std::function<bool(std::uint64_t)>& keep)
+  Copy(RecordingFile& from, FileWriter& to, const std::function<bool(std::uint64_t)>& keep)
       : from_(from), to_(to), keep_(keep) {}
 
   Status run(Rewritten& result) {
@@ -107,8 +107,8 @@ class Copy {
     result.unread_channels.insert(message.channel);
   }
 
-  SegmentFile& from_;
-  SegmentWriter& to_;
+  RecordingFile& from_;
+  FileWriter& to_;
   const std::function<bool(std::uint64_t)>& keep_;
   SliceDecoder decoder_;
   std::set<std::uint64_t> lost_;  // streams of which slices were left out
@@ -140,7 +140,7 @@ void add_line(const std::string& file, const DamagedChunks& damaged, const std::
 }
 
 // The facts of a file whose metadata is damaged, from the file before it.
-FileHead head_after(const Directory& directory, const SegmentFile& file) {
+FileHead head_after(const Directory& directory, const RecordingFile& file) {
   FileHead head = file.head();
   const std::string unknown(32, '0');
   head.run = unknown;
@@ -148,7 +148,7 @@ FileHead head_after(const Directory& directory, const SegmentFile& file) {
   const std::vector<FileNumber> numbers = directory.list();
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
     if (*number >= head.file) continue;
-    const auto before = SegmentFile::open(directory, *number, Reading::copied);
+    const auto before = RecordingFile::open(directory, *number, Reading::copied);
     if (!before) continue;
     head.first_stream = std::max(head.first_stream, next_stream(*before));
     if (!before->head().run.empty()) break;
@@ -157,7 +157,7 @@ FileHead head_after(const Directory& directory, const SegmentFile& file) {
 }
 
 // It is sealed, and has some of these streams and no other.
-bool has_only(const SegmentFile& file, const std::set<std::uint64_t>& streams) {
+bool has_only(const RecordingFile& file, const std::set<std::uint64_t>& streams) {
   return file.sealed() && !file.channels().empty() &&
          std::ranges::all_of(file.channels(), [&](const auto& entry) {
            return streams.contains(entry.second.number);
@@ -185,13 +185,13 @@ void keep_times(int file, const struct stat& before, FileNumber number,
                       "set: " + last_error().message());
 }
 
-std::uint64_t next_stream(const SegmentFile& file) {
+std::uint64_t next_stream(const RecordingFile& file) {
   std::uint64_t next = std::max<std::uint64_t>(1, file.head().first_stream);
   for (const auto& [channel, meta] : file.channels()) next = std::max(next, meta.number + 1);
   return next;
 }
 
-Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& from,
+Result<Rewritten, std::string> rewrite(const Directory& directory, RecordingFile& from,
                                        const std::function<bool(std::uint64_t stream)>& keep) {
   FileHead head = from.head().run.empty() ? head_after(directory, from) : from.head();
   // The number of a stream is never used again, also if the new file does not have the stream.
@@ -206,7 +206,7 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
     if (::fstat(old->get(), &before) != 0) return last_error();
     // The writer owns its descriptor; the time is set after the last write.
     const FileDescriptor again(::dup(file->get()));
-    auto writer = SegmentWriter::begin(std::move(*file), head, 0);
+    auto writer = FileWriter::begin(std::move(*file), head, 0);
     if (!writer) return writer.error();
     Rewritten result;
     if (const auto copied = Copy(from, *writer, keep).run(result); !copied) return copied.error();
@@ -227,7 +227,7 @@ Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& 
 
 Result<Cleared, std::string> delete_without(const Directory& directory, FileNumber number,
                                             const std::set<std::uint64_t>& streams, Newest newest) {
-  const auto file = SegmentFile::open(directory, number, Reading::copied);
+  const auto file = RecordingFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
   if (!has_only(*file, streams)) return Cleared{};
   Result<void, std::error_code> done;
@@ -243,7 +243,7 @@ Result<Cleared, std::string> delete_without(const Directory& directory, FileNumb
 
 Result<Cleared, std::string> rewrite_without(const Directory& directory, FileNumber number,
                                              const std::set<std::uint64_t>& streams) {
-  auto file = SegmentFile::open(directory, number, Reading::copied);
+  auto file = RecordingFile::open(directory, number, Reading::copied);
   if (!file) return file.error();
   const std::string name = Directory::file_name(number);
   const auto is_removed = [&](const auto& entry) { return streams.contains(entry.second.number); };

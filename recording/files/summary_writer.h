@@ -24,11 +24,11 @@ struct RecordPlace {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// Appends the beginning of a segment file: magic, Header, Metadata and Schema. Returns the place of
-// the Metadata record. Requires: `into` is empty.
+// Appends the beginning of a recording file: magic, Header, Metadata and Schema. Returns the place
+// of the Metadata record. Requires: `into` is empty.
 RecordPlace append_head(std::vector<std::byte>& into, const FileHead& head);
 
-// Collects the end of a segment file: the channels, the parts of the streams, statistics, and the
+// Collects the end of a recording file: the channels, the parts of the streams, statistics, and the
 // index of the chunks. Used by the writer, and by recovery for a file that was left unsealed.
 // Confined to one thread. Does not allocate per slice in steady state.
 class SummaryWriter {

@@ -13,12 +13,12 @@
 
 namespace millrace::recording {
 
-// Random bytes in all markers of a segment file.
+// Random bytes in all markers of a recording file.
 using FileId = std::array<std::byte, 16>;
 std::optional<FileId> id_from(const std::string& hex);
 std::string to_hex(const FileId& id);
 
-// The first records of a segment file: magic, header, metadata and schema.
+// The first records of a recording file: magic, header, metadata and schema.
 struct FileStart {
   std::optional<FileHead> head{};  // nullopt: damaged, or not yet written
   bool complete = false;           // false: perhaps the file ends before the end of the schema

@@ -15,7 +15,7 @@
 
 namespace millrace::recording::mcap {
 
-// The records of MCAP (https://mcap.dev/spec) that segment files use, and the private one, the
+// The records of MCAP (https://mcap.dev/spec) that recording files use, and the private one, the
 // marker (docs/recording_format.md). A record is an opcode, the u64 length of its content, and the
 // content. All numbers are little-endian. Pure.
 

@@ -17,7 +17,7 @@ struct LostPart {
   std::uint64_t begin = 0, end = 0;
 };
 
-// The parts of streams in one segment file, added up from their slices. Confined to one thread.
+// The parts of streams in one recording file, added up from their slices. Confined to one thread.
 class PartTable {
  public:
   // The part of a stream, or nullptr if it has no slice. Valid until the next add().

@@ -10,8 +10,8 @@
 
 namespace millrace::recording {
 
-// All that is known of a stream when it opens. Written to every segment file that has a part of the
-// stream, as the metadata of its MCAP channel.
+// All that is known of a stream when it opens. Written to every recording file that has a part of
+// the stream, as the metadata of its MCAP channel.
 struct StreamMeta {
   std::uint64_t number = 0;  // never used twice in a directory
   std::string name{};        // chosen by the client: never part of a path

@@ -15,8 +15,8 @@
 
 namespace millrace::recording {
 
-// A sealed segment file, as the catalog has read it. A file that differs in one of these is another
-// file: sealed files are only replaced.
+// A sealed recording file, as the catalog has read it. A file that differs in one of these is
+// another file: sealed files are only replaced.
 struct CatalogFile {
   FileNumber number = 0;
   std::uint64_t inode = 0;
@@ -26,14 +26,14 @@ struct CatalogFile {
   bool operator==(const CatalogFile&) const = default;
 };
 
-// A stream's part of one segment file, with the metadata of its channel.
+// A stream's part of one recording file, with the metadata of its channel.
 struct CatalogPart {
   StreamMeta meta{};
   FileNumber file = 0;
   StreamPart part{};
 };
 
-// The parts of all streams in all sealed segment files of a directory: `catalog.sqlite`, a cache.
+// The parts of all streams in all sealed recording files of a directory: `catalog.sqlite`, a cache.
 // A catalog that is missing, has another version, is damaged, or is that of another directory is
 // replaced by an empty one. If the file cannot be written, the catalog is in memory.
 //

@@ -8,26 +8,27 @@
 #include <utility>
 #include <vector>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 
 namespace millrace::recording {
 
-// A segment file, and where the slices of each stream are in it. Confined to one thread.
+// A recording file, and where the slices of each stream are in it. Confined to one thread.
 class IndexedFile {
  public:
-  IndexedFile(SegmentFile from, std::uint64_t of_inode) : file(std::move(from)), inode(of_inode) {}
+  IndexedFile(RecordingFile from, std::uint64_t of_inode)
+      : file(std::move(from)), inode(of_inode) {}
 
   // The channel of a stream; nullopt if the file has none.
   std::optional<std::uint16_t> channel_of(std::uint64_t stream);
-  // The chunks with messages of this channel, ascending: indexes of SegmentFile::chunks(). An
+  // The chunks with messages of this channel, ascending: indexes of RecordingFile::chunks(). An
   // unsealed file may get more.
   const std::vector<std::uint32_t>& chunks_of(std::uint16_t channel);
 
-  // SegmentFile::messages(), kept for some chunks: the streams of a chunk are often read together.
-  // Null: the chunk is damaged. Valid until the next call.
+  // RecordingFile::messages(), kept for some chunks: the streams of a chunk are often read
+  // together. Null: the chunk is damaged. Valid until the next call.
   const std::vector<SliceMessage>* messages(std::size_t chunk);
 
-  SegmentFile file;
+  RecordingFile file;
   std::uint64_t inode;  // another file has the same number if this one was replaced
 
  private:

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
-#include "recording/reader/segment_files.h"
+#include "recording/reader/recording_files.h"
 
 namespace millrace::recording {
 namespace {
@@ -22,7 +22,7 @@ bool continues(const StreamPart& before, const StreamPart& after) {
 struct Recordings::Impl {
   explicit Impl(Directory directory) : files(std::move(directory)) {}
 
-  SegmentFiles files;
+  RecordingFiles files;
   std::uint64_t changes = 0;
   std::vector<std::string> problems{};
   std::vector<CatalogPart> live{};  // parts in files that are not sealed, by stream and file
@@ -172,9 +172,9 @@ std::vector<RecordedStream> Recordings::find(const std::string& name) {
 
 const std::vector<std::string>& Recordings::problems() const { return impl_->problems; }
 
-std::shared_ptr<SegmentFile> Recordings::file(FileNumber number) {
+std::shared_ptr<RecordingFile> Recordings::file(FileNumber number) {
   const auto indexed = impl_->files.indexed(number);
-  return indexed ? std::shared_ptr<SegmentFile>(*indexed, &(*indexed)->file) : nullptr;
+  return indexed ? std::shared_ptr<RecordingFile>(*indexed, &(*indexed)->file) : nullptr;
 }
 
 const std::vector<FileNumber>& Recordings::files() const { return impl_->files.numbers(); }

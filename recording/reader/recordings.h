@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "recording/files/directory.h"
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "recording/format/stream_meta.h"
 #include "recording/reader/indexed_file.h"
 
@@ -54,9 +54,9 @@ class Recordings {
   // Files that cannot be read at all, each with a line why. They are left out.
   const std::vector<std::string>& problems() const;
 
-  // The segment file, opened once and kept while a reader needs it, without a descriptor if it is
-  // sealed. Null: it was deleted, or is damaged so that it is no segment file.
-  std::shared_ptr<SegmentFile> file(FileNumber number);
+  // The recording file, opened once and kept while a reader needs it, without a descriptor if it is
+  // sealed. Null: it was deleted, or is damaged so that it is no recording file.
+  std::shared_ptr<RecordingFile> file(FileNumber number);
   // All that can be read, by number.
   const std::vector<FileNumber>& files() const;
 

@@ -78,7 +78,7 @@ void Recorder::commit() {
   for (Page* const page : held_) pages_.give_back(*page);
   held_.clear();
   write();
-  if (series_.is_open() && series_.writer().size() >= settings_.segment) seal();
+  if (series_.is_open() && series_.writer().size() >= settings_.file_size) seal();
   for (const std::uint64_t stream : gone_) streams_.remove(stream);
   gone_.clear();
   stats_.streams.set(static_cast<std::int64_t>(streams_.size()));
@@ -119,7 +119,7 @@ void Recorder::give_up(PendingStream& stream) {
 bool Recorder::has_room(const PendingStream& stream) {
   if (!has_file()) return false;
   if (series_.writer().has_channel(stream.meta.number) ||
-      series_.writer().channels() < SegmentWriter::most_channels)
+      series_.writer().channels() < FileWriter::most_channels)
     return true;
   if (write()) seal();
   return !blocked() && has_file();

@@ -11,25 +11,25 @@
 #include <vector>
 
 #include "base/time.h"
+#include "recording/writer/file_series.h"
 #include "recording/writer/page_pool.h"
 #include "recording/writer/pending_slices.h"
 #include "recording/writer/recorder_notices.h"
-#include "recording/writer/segment_series.h"
 #include "recording/writer/stats.h"
 
 namespace millrace::recording {
 
 struct RecorderSettings {
   std::string directory{};
-  std::size_t segment = std::size_t{256} << 20;      // bytes after which the next file begins
+  std::size_t file_size = std::size_t{256} << 20;    // bytes after which the next file begins
   Duration commit = std::chrono::milliseconds(200);  // the time between commits
   std::size_t commit_bytes = std::size_t{4} << 20;   // a commit has about this much at most
   std::size_t min_free = std::size_t{1} << 30;       // recording is suspended with less free space
-  Duration lock_wait{};                              // see SegmentSeries
-  SegmentSeries::WallClock wall{};
+  Duration lock_wait{};                              // see FileSeries
+  FileSeries::WallClock wall{};
 };
 
-// Records streams: pages in, segment files out. It has no thread; RecorderThread calls it.
+// Records streams: pages in, recording files out. It has no thread; RecorderThread calls it.
 //
 // A failed write or sync, or too little space, loses whole slices of all streams. The next slice of
 // each stream then states what was lost. After a failed write or sync the next file begins at once;
@@ -43,12 +43,12 @@ class Recorder final : private PendingSlices::Sink {
   // this many. The ends of others are not recorded.
   static constexpr std::size_t most_unwritten_ends = 4096;
 
-  // See SegmentSeries; throws its exceptions. If the disk is full or at fault, recording begins
+  // See FileSeries; throws its exceptions. If the disk is full or at fault, recording begins
   // suspended. The arguments must outlive it.
   Recorder(RecorderSettings settings, PagePool& pages, RecordingStats& stats,
            RecorderNotices& notices);
 
-  const SegmentSeries& series() const { return series_; }
+  const FileSeries& series() const { return series_; }
 
   // Takes a page; gives it back to the pool with the next commit.
   void take(Page& page, Time now);
@@ -99,7 +99,7 @@ class Recorder final : private PendingSlices::Sink {
   PagePool& pages_;
   RecordingStats& stats_;
   RecorderNotices& notices_;
-  SegmentSeries series_;
+  FileSeries series_;
   PendingSlices streams_;
   std::vector<Page*> held_;  // their records are in streams_
   std::vector<Uncommitted> uncommitted_;

@@ -20,15 +20,15 @@ class RecorderNotices {
   // The directory is open: the number of the next stream is known. Called once, before suspended()
   // or after it.
   virtual void opened(std::uint64_t /*next_stream*/) {}
-  // A segment file of an earlier run. Streams that were removed may still be in it: the service or
-  // `rm` may have been killed before it was rewritten.
+  // A recording file of an earlier run. Streams that were removed may still be in it: the service
+  // or `rm` may have been killed before it was rewritten.
   virtual void found(FileNumber) {}
   // A file of the directory cannot be read: recording continues without it.
   virtual void skipped(std::string_view /*file*/, std::string_view /*why*/) {}
   // Other users have access to the directory.
   virtual void shared(unsigned /*mode*/) {}
-  // The last segment file was left unsealed by a crash or because there was no space, and is sealed
-  // now.
+  // The last recording file was left unsealed by a crash or because there was no space, and is
+  // sealed now.
   virtual void recovered(const Recovered&) {}
   // A file that this process wrote is sealed.
   virtual void sealed(FileNumber) {}

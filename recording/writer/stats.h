@@ -11,8 +11,8 @@ namespace millrace::recording {
 // A file operation that can fail.
 enum class FileOperation : std::uint8_t { open, write, fsync, rename, unlink };
 
-// An event in the life of a segment file.
-enum class SegmentEvent : std::uint8_t {
+// An event in the life of a recording file.
+enum class FileEvent : std::uint8_t {
   created,
   sealed,
   recovered,    // sealed after a crash
@@ -35,7 +35,7 @@ struct RecordingStats {
   Gauge last_sync;  // seconds since 1970
   Gauge free_bytes;
   Gauge suspended;  // 1 while nothing is recorded because of the disk
-  Labelled<Counter, SegmentEvent> segments;
+  Labelled<Counter, FileEvent> files;
   Counter truncated_bytes;
 };
 

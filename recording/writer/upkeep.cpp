@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/quiet_thread.h"
+#include "recording/files/recording_file.h"
 #include "recording/files/recovery.h"
-#include "recording/files/segment_file.h"
 
 namespace millrace::recording {
 namespace {
@@ -82,7 +82,7 @@ void Upkeep::add(FileNumber number) {
   }
 }
 
-// False if there is nothing to keep up: without segment files, not even a lock is made.
+// False if there is nothing to keep up: without recording files, not even a lock is made.
 bool Upkeep::open() {
   if (!directory_) {
     auto opened = Directory::open(path_, Directory::For::reading);
@@ -161,7 +161,7 @@ void Upkeep::rewrite() {
 // removed streams out when it seals the file.
 Result<Cleared, std::string> Upkeep::clear(FileNumber number) {
   try {
-    const auto file = SegmentFile::open(*directory_, number, Reading::copied);
+    const auto file = RecordingFile::open(*directory_, number, Reading::copied);
     if (file && !file->sealed()) {
       const std::vector<FileNumber> files = directory_->list();
       const bool is_newest = !files.empty() && files.back() == number;
@@ -169,7 +169,7 @@ Result<Cleared, std::string> Upkeep::clear(FileNumber number) {
       if (is_newest && !lock.held()) return Cleared{};
       const auto recovered = recover(*directory_, number);
       if (!recovered) return recovered.error();
-      stats_.segments[SegmentEvent::recovered].add();
+      stats_.files[FileEvent::recovered].add();
       notices_.recovered(*recovered);
     }
     return rewrite_without(*directory_, number, removed_);
@@ -188,7 +188,7 @@ void Upkeep::delete_old() {
     retention.newest = lock.held();
     return apply(retention, *directory_, wall_());
   }();
-  stats_.segments[SegmentEvent::deleted].add(deleted.files.size());
+  stats_.files[FileEvent::deleted].add(deleted.files.size());
   stats_.errors[FileOperation::unlink].add(deleted.errors.size());
   if (!deleted.files.empty()) notices_.deleted(deleted);
   for (const std::string& error : deleted.errors) notices_.failed(error);

@@ -24,7 +24,7 @@ class FlatBufferBuilder;
 
 namespace millrace::recording {
 
-// The messages of a segment file (schemas/recording.fbs, docs/recording_format.md).
+// The messages of a recording file (schemas/recording.fbs, docs/recording_format.md).
 
 // Why the recorder dropped slices.
 enum class DropReason : std::uint8_t {
@@ -82,7 +82,7 @@ struct Slice {
   std::optional<StreamTotals> closing{};
 };
 
-// A stream's part of one segment file.
+// A stream's part of one recording file.
 struct StreamPart {
   std::uint64_t stream = 0;
   std::uint32_t first_slice = 0;
@@ -98,7 +98,7 @@ struct StreamPart {
   bool operator==(const StreamPart&) const = default;
 };
 
-// The schema of Slice in binary form (bfbs), for the Schema record of a segment file. Static.
+// The schema of Slice in binary form (bfbs), for the Schema record of a recording file. Static.
 Bytes slice_schema();
 
 // Encodes slices. Does not allocate once its memory is large enough. Confined to one thread.

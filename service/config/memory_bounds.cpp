@@ -92,7 +92,7 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
 constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
 // The recorder's memory for an open stream: the content of its channel, most of which are the
-// client's options, and its place in the segment file.
+// client's options, and its place in the recording file.
 constexpr std::size_t recorded_stream_bytes = std::size_t{8} << 10;
 
 // Memory of a connection before its upgrade: its header (at most twice: as read and as stored) and
@@ -104,11 +104,11 @@ constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
 
 // The recorder itself: the queue, the events of its pages, what one write has, and the channels of
-// the segment file for its summary. Buffers that grow may take three times their content.
+// the recording file for its summary. Buffers that grow may take three times their content.
 std::size_t recorder_bytes(const RecordingOptions& recording) {
   constexpr std::size_t write = std::size_t{16} << 20;
   constexpr std::size_t most_channels = 32'000, longest_channel = 5 << 10;
-  const std::size_t summary = std::min(recording.segment, most_channels * longest_channel);
+  const std::size_t summary = std::min(recording.file_size, most_channels * longest_channel);
   return sum(product({2, recording.queue}), sum(write, product({3, summary})));
 }
 

@@ -85,12 +85,12 @@ struct LimitOptions {
 
 // The recorder. Used if a pipeline has `record`.
 struct RecordingOptions {
-  std::string directory = {};                        // for the segment files; empty: none
-  std::size_t segment = std::size_t{256} << 20;      // bytes of a segment file
+  std::string directory = {};                        // for the recording files; empty: none
+  std::size_t file_size = std::size_t{256} << 20;    // bytes of a recording file
   Duration commit = std::chrono::milliseconds(200);  // between commits
   std::size_t queue = std::size_t{64} << 20;         // bytes of the queue to the recorder
-  std::size_t keep = std::size_t{1} << 40;           // bytes of all segment files
-  Duration keep_for = std::chrono::hours(720);       // age of a segment file
+  std::size_t keep = std::size_t{1} << 40;           // bytes of all recording files
+  Duration keep_for = std::chrono::hours(720);       // age of a recording file
   std::size_t min_free = std::size_t{1} << 30;       // recording is suspended with less free space
 
   bool operator==(const RecordingOptions&) const = default;

@@ -81,7 +81,7 @@ void print(std::ostream& out, const RecordingOptions& recording) {
   out << "\n[recording]\n";
   if (!recording.directory.empty())
     out << "directory = " << toml_string(recording.directory) << '\n';
-  out << "segment = " << in_quotes(readable_bytes(recording.segment)) << '\n'
+  out << "file_size = " << in_quotes(readable_bytes(recording.file_size)) << '\n'
       << "commit = " << in_quotes(readable(recording.commit)) << '\n'
       << "queue = " << in_quotes(readable_bytes(recording.queue)) << '\n'
       << "keep = " << in_quotes(readable_bytes(recording.keep)) << '\n'

@@ -36,15 +36,17 @@ std::string read_directory(Section& recording) {
 RecordingOptions read_recording(Section& recording) {
   RecordingOptions options;
   options.directory = read_directory(recording);
-  options.segment = recording.bytes("segment", options.segment, mebi, (64 << 10) * mebi);
+  const char* const file_size =
+      recording.has("segment") ? "segment" : "file_size";  // its former name
+  options.file_size = recording.bytes(file_size, options.file_size, mebi, (64 << 10) * mebi);
   options.commit = recording.time("commit", options.commit, 10ms, 10s);
   options.queue = recording.bytes("queue", options.queue, mebi, tebi);
   options.keep = recording.bytes("keep", options.keep, mebi, 1024 * tebi);
   options.keep_for = recording.time("keep_for", options.keep_for, 1s, 87'600h);
   options.min_free = recording.bytes("min_free", options.min_free, 0, 1024 * tebi);
-  if (options.keep < options.segment)
+  if (options.keep < options.file_size)
     recording.wrong("keep",
-                    "must be at least segment, which is " + readable_bytes(options.segment));
+                    "must be at least file_size, which is " + readable_bytes(options.file_size));
   recording.refuse_unknown();
   return options;
 }

@@ -14,7 +14,7 @@ namespace {
 
 recording::RecorderSettings settings(const RecordingOptions& options) {
   return {.directory = options.directory,
-          .segment = options.segment,
+          .file_size = options.file_size,
           .commit = options.commit,
           .min_free = options.min_free,
           .lock_wait = std::chrono::seconds(5),
@@ -44,7 +44,7 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
           [this](std::uint64_t next) { next_stream_.store(next, std::memory_order_relaxed); }),
       pages_(options.recording.queue, options.listen.threads, longest_frame(options)),
       recorder_(settings(options.recording), pages_, recorder_stats_, recorder_log_) {
-  const recording::SegmentSeries& series = recorder_.series();
+  const recording::FileSeries& series = recorder_.series();
   if (series.is_open())
     log.info("recording", {{"directory", options.recording.directory},
                            {"file", recording::Directory::file_name(series.number())},

@@ -27,7 +27,7 @@ namespace millrace {
 bool records(const Options& options);
 
 // The recorder of a service: its threads, and its part on each io thread. Without finish(), the
-// destructor leaves the last segment file as a crash would.
+// destructor leaves the last recording file as a crash would.
 class Recording {
  public:
   // Opens [recording] directory, recovers its last file and begins the next one. If the disk is

@@ -8,7 +8,7 @@
 
 #include "base/half.h"
 #include "chunker/rule_json.h"
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "schemas/recording/slice.h"
 
 namespace millrace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces the catalog of a directory, or changes bytes of a good one: the streams that are listed
-// must be those of the segment files. The first byte of an input: 0 for a whole catalog, otherwise
-// changes follow, of an offset (3 bytes) and a byte each.
+// must be those of the recording files. The first byte of an input: 0 for a whole catalog,
+// otherwise changes follow, of an offset (3 bytes) and a byte each.
 #include "recording/reader/catalog.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "recording/reader/recordings.h"
 #include "tests/fuzz/target.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace::recording {
@@ -24,8 +24,7 @@ class Recorded {
  public:
   Recorded() {
     for (const FileNumber file : {FileNumber{1}, FileNumber{2}}) {
-      SegmentWriter writer =
-          expect(SegmentWriter::begin(expect(directory_.create(file)), head_of(file)));
+      FileWriter writer = expect(FileWriter::begin(expect(directory_.create(file)), head_of(file)));
       across_.add(writer, 10, file == 2);
       TestStream(10 + file).add(writer, file, true);
       expect(writer.seal());
@@ -41,7 +40,7 @@ class Recorded {
   void check(const std::string& bytes) {
     ::unlink(catalog().c_str());
     std::ofstream(catalog(), std::ios::binary) << bytes;
-    require(content() == expected_, "the content is that of the segment files");
+    require(content() == expected_, "the content is that of the recording files");
   }
 
  private:

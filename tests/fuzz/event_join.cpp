@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the slices of a stream, as a forged segment file may have them, and gives their events to
-// a chunker, which must accept them.
+// Chooses the slices of a stream, as a forged recording file may have them, and gives their events
+// to a chunker, which must accept them.
 #include "recording/reader/event_join.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of segment files: slices, and the list of parts. A valid one is encoded and decoded
-// again. The last byte of an input selects the bytes of a frame; in a file it is 0.
+// The messages of recording files: slices, and the list of parts. A valid one is encoded and
+// decoded again. The last byte of an input selects the bytes of a frame; in a file it is 0.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

@@ -15,10 +15,10 @@ import numpy as np
 
 
 def written(test, *what):
-    """Returns a directory with segment files, removed after the test."""
+    """Returns a directory with recording files, removed after the test."""
     folder = tempfile.TemporaryDirectory()
     test.addCleanup(folder.cleanup)
-    subprocess.run([os.environ["WRITE_SEGMENTS"], folder.name, *map(str, what)], check=True)
+    subprocess.run([os.environ["WRITE_RECORDING"], folder.name, *map(str, what)], check=True)
     return Path(folder.name)
 
 

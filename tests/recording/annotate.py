@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints every byte of a small sealed segment file with its meaning, for docs/recording_format.md. Knows the format
+"""Prints every byte of a small sealed recording file with its meaning, for docs/recording_format.md. Knows the format
 only from that page, and checks all checksums.
 
   tests/recording/annotate.py FILE
@@ -306,7 +306,7 @@ def record(dump):
 
 
 def annotate(text):
-    """The lines of a segment file."""
+    """The lines of a recording file."""
     dump = Dump(text)
     assert dump.take(8, "magic") == MAGIC
     while dump.at < len(text) - 8:

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "recording/format/checksums.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 
 namespace millrace::recording {
 
@@ -22,7 +22,7 @@ inline void keep_file(const Directory& directory, FileNumber number) {
   static int count = 0;
   const std::string copy = std::string(folder) + "/" + std::to_string(++count) + ".mcap";
   std::filesystem::copy_file(directory.path() + "/" + Directory::file_name(number), copy);
-  auto file = expect(SegmentFile::open(directory, number));
+  auto file = expect(RecordingFile::open(directory, number));
   std::ofstream list(copy + ".txt");
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk)
     for (const SliceMessage& message : expect(file.messages(chunk)))

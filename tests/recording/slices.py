@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads segment files without Millrace: the records by PyPI's mcap, the slices by struct."""
+"""Reads recording files without Millrace: the records by PyPI's mcap, the slices by struct."""
 import collections
 import struct
 
@@ -71,7 +71,7 @@ def _slices(reader):
 
 
 def read(path, seeking=True):
-    """All slices of a sealed segment file, in the order of the file. All its checksums are verified. Seeking: by the
+    """All slices of a sealed recording file, in the order of the file. All its checksums are verified. Seeking: by the
     index in the summary; otherwise from front to back."""
     with open(path, "rb") as file:
         kind = SeekingReader if seeking else NonSeekingReader
@@ -79,7 +79,7 @@ def read(path, seeking=True):
 
 
 def parts(path):
-    """The attachment `parts` of a sealed segment file: the streams that have slices in it."""
+    """The attachment `parts` of a sealed recording file: the streams that have slices in it."""
     with open(path, "rb") as file:
         attachment, = [a for a in SeekingReader(file, validate_crcs=True).iter_attachments() if a.name == "parts"]
     table = flatbuffer.Reader(attachment.data, struct.unpack_from("<I", attachment.data)[0])
@@ -87,7 +87,7 @@ def parts(path):
 
 
 def metadata(path):
-    """The metadata record `millrace` of a segment file."""
+    """The metadata record `millrace` of a recording file."""
     with open(path, "rb") as file:
         record, = [r for r in SeekingReader(file, validate_crcs=True).iter_metadata() if r.name == "millrace"]
     return record.metadata

@@ -19,7 +19,7 @@ class FailingDisk {
 
   // An errno; 0: the calls work.
   int write = 0;            // after an eighth of the bytes
-  bool gets_space = false;  // `write` becomes 0 when a segment file is deleted
+  bool gets_space = false;  // `write` becomes 0 when a recording file is deleted
   int sync = 0;             // fdatasync
   int reserve = 0;          // fallocate
   int list = 0;             // readdir

@@ -55,7 +55,7 @@ class RecordingService(Service):
         """A metric of recording."""
         return self.metric(f"millrace_recording_{name}", **labels)
 
-    def segments(self):
+    def recording_files(self):
         return sorted(name for name in os.listdir(self.directory) if name.endswith(".mcap"))
 
     def close(self):

@@ -96,7 +96,7 @@ class NoSpace(RecordingFaultTest):
         for number, (name, fault) in enumerate(faults.items()):
             with self.subTest(name):
                 self.directory = os.path.join(self.folder, str(number))
-                service = self.recording('segment = "1MiB"\n')  # so that it reserves again
+                service = self.recording('file_size = "1MiB"\n')  # so that it reserves again
                 self.suspended_and_resumed(service, lambda: service.disk.set(**fault), service.disk.heal)
                 self.stop(service)
                 self.has_lost()
@@ -107,7 +107,7 @@ class NoSpace(RecordingFaultTest):
         within = mounts("size=24m", self.directory)
         if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
             self.skipTest("no mount namespace can be made here")
-        service = self.recording('segment = "1MiB"\n', within=within)
+        service = self.recording('file_size = "1MiB"\n', within=within)
         inside = f"/proc/{service.process.pid}/root{self.directory}"
         filler = os.path.join(inside, "filler")
 
@@ -140,10 +140,10 @@ class BrokenDisk(RecordingFaultTest):
             service.disk.set(**fault)
             self.rows_until(good, lambda: service.recorded("errors_total", op=operation) > 0, "the error")
             service.disk.heal()
-            self.rows_until(good, lambda: service.recorded("suspended") == 0 and len(service.segments()) > 1, "the next file")
+            self.rows_until(good, lambda: service.recorded("suspended") == 0 and len(service.recording_files()) > 1, "the next file")
             before = service.recorded("records_total")
             self.rows_until(good, lambda: service.recorded("records_total") > before, "a commit")
-        self.assertGreater(service.recorded("segments_total", event="quarantined"), 0)
+        self.assertGreater(service.recorded("files_total", event="quarantined"), 0)
         self.stop(service)
         return service
 
@@ -165,7 +165,7 @@ class BrokenDisk(RecordingFaultTest):
     def test_a_sync_that_failed_is_not_repeated(self):  # E5
         service = self.quarantined("fsync", sync_errors=1)
         self.assertEqual(service.disk.repeated, 0)
-        self.assertEqual(service.segments(), ["0000000001.mcap", "0000000002.mcap"])
+        self.assertEqual(service.recording_files(), ["0000000001.mcap", "0000000002.mcap"])
         self.assertEqual(self.check_repaired(), 0)  # what the sync was for is on the disk after all
 
 
@@ -261,7 +261,7 @@ class Directories(RecordingFaultTest):
         self.is_good("--rows")
 
     def test_files_that_are_in_the_way_are_neither_followed_nor_overwritten(self):  # E7
-        service = self.recording('segment = "1MiB"\n')
+        service = self.recording('file_size = "1MiB"\n')
         secret = os.path.join(self.folder, "secret")
         with open(secret, "w") as file:
             file.write("secret")
@@ -277,7 +277,7 @@ class Directories(RecordingFaultTest):
         self.is_whole()
 
     def test_recording_is_suspended_while_no_file_can_be_made(self):  # E7
-        service = self.recording('segment = "1MiB"\n')
+        service = self.recording('file_size = "1MiB"\n')
         service.disk.set(create_error=errno.EROFS)
         with self.streamed(service) as good:
             self.rows_until(good, lambda: service.recorded("suspended") == 1, "recording to be suspended")
@@ -317,7 +317,7 @@ class Names(RecordingFaultTest):
         before = set(os.listdir(self.folder))
         self.stop(service)
         self.assertEqual(set(listed(self.directory)), {"..", "."})
-        self.assertEqual(service.segments(), ["0000000001.mcap"])
+        self.assertEqual(service.recording_files(), ["0000000001.mcap"])
         self.is_good("--rows")
         exported = os.path.join(self.folder, "exported")
         code, _, errors = recordings("export", self.directory, "--to", exported)

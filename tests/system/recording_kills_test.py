@@ -22,7 +22,7 @@ CONFIGURATION = """
 [recording]
 directory = "{directory}"
 commit = "10ms"
-segment = "1MiB"
+file_size = "1MiB"
 [[pipeline]]
 chunk = {{ size = 320 }}
 record = true

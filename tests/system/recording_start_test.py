@@ -51,10 +51,10 @@ class SwitchedOff(RecordingFaultTest):
             with self.streamed(service):
                 pass
             self.stop(service)
-        for name in service.segments():
+        for name in service.recording_files():
             os.utime(os.path.join(self.directory, name), (1, 1))
         service = self.recording('keep_for = "720h"\n', record="false")
-        wait_for(lambda: not service.segments(), "the files to be deleted")
+        wait_for(lambda: not service.recording_files(), "the files to be deleted")
         wait_for(lambda: any("recording deleted" in line and "files=2" in line for line in service.errors), "the line in the log")
         self.stop(service)
 

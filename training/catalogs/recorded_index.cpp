@@ -44,14 +44,14 @@ Result<Files, CatalogError> list_files(const std::string& folder) {
   return files;
 }
 
-// True if an index has these segment files, and no others.
+// True if an index has these recording files, and no others.
 bool has_files(const Index& index, const std::string& folder, const Files& files) {
   const std::size_t others = state_of(path_in(folder, removed)) ? 1 : 0;
   return index.watched() == files.size() + others &&
          is_current(index, folder, Compared::watched_only);
 }
 
-// The streams of an older index whose segment files have not changed.
+// The streams of an older index whose recording files have not changed.
 class OldStreams {
  public:
   OldStreams(const std::vector<Index>& indexes, const Files& files) {

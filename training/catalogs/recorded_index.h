@@ -14,7 +14,7 @@
 
 namespace millrace::training {
 
-// True if the folder has segment files of recordings.
+// True if the folder has recording files of recordings.
 bool has_recordings(const std::string& folder);
 
 // Opens the index of a directory of recordings, or makes it. `pipeline`: only its streams; empty:

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "recording/files/recording_file.h"
 #include "recording/files/recovery.h"
-#include "recording/files/segment_file.h"
 #include "service/commands/recordings/repair.h"
 
 namespace millrace::recordings {
@@ -17,13 +17,13 @@ using recording::Directory;
 using recording::FileNumber;
 using recording::Newest;
 using recording::Reading;
-using recording::SegmentFile;
+using recording::RecordingFile;
 
 namespace {
 
 // False also if it cannot be opened: seal_abandoned() reports that.
 bool is_sealed(const Directory& directory, FileNumber number) {
-  const auto file = SegmentFile::open(directory, number, Reading::copied);
+  const auto file = RecordingFile::open(directory, number, Reading::copied);
   return file && file->sealed();
 }
 

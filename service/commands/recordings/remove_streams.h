@@ -28,7 +28,7 @@ struct Removed {
 void print(const Removed& removed, Progress& progress);
 
 // Completes all removals, also those that were interrupted: deletes the temporary files of killed
-// processes and the sealed segment files that have only removed streams, and then rewrites the
+// processes and the sealed recording files that have only removed streams, and then rewrites the
 // others that contain one, because a rewrite needs space on the disk. If the newest file cannot be
 // rewritten, has no other stream and no service uses the directory, it is deleted too. Files that
 // are not sealed stay: call seal_abandoned() first. The file that a service is writing is left to

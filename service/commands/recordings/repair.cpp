@@ -4,15 +4,15 @@
 #include <ostream>
 #include <utility>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "service/commands/recordings/remove_streams.h"
 
 namespace millrace::recordings {
 
 using recording::Directory;
 using recording::FileNumber;
+using recording::RecordingFile;
 using recording::Recovered;
-using recording::SegmentFile;
 
 Result<Directory, std::string> open_to_change(const std::string& path) {
   return Directory::open(path, Directory::For::changing);
@@ -23,7 +23,7 @@ namespace {
 // Seals a file that is not sealed. Requires: no process writes it.
 void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
   const auto lock = directory.lock_for_maintenance();
-  const auto file = SegmentFile::open(directory, number, recording::Reading::copied);
+  const auto file = RecordingFile::open(directory, number, recording::Reading::copied);
   if (file && file->sealed()) return;
   auto recovered = file ? recording::recover(directory, number) : file.error();
   if (recovered)

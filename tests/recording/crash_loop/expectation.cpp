@@ -5,8 +5,8 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "recording/files/recording_file.h"
 #include "recording/files/recovery.h"
-#include "recording/files/segment_file.h"
 #include "recording/format/part_table.h"
 
 namespace millrace::recording {
@@ -35,7 +35,7 @@ struct ReadFile {
 };
 
 ReadFile read(const Directory& directory, FileNumber number) {
-  auto file = SegmentFile::open(directory, number);
+  auto file = RecordingFile::open(directory, number);
   if (!file) throw std::runtime_error(file.error());
   ReadFile read{.sealed = file->sealed(), .torn = file->torn_bytes()};
   for (std::size_t chunk = 0; chunk < file->chunks().size(); ++chunk) {

@@ -12,7 +12,7 @@
 
 namespace millrace::recording {
 
-// The content that the segment files of a directory may have after the processes that wrote them
+// The content that the recording files of a directory may have after the processes that wrote them
 // were killed. Functions throw std::runtime_error, with a line, if a file has other content.
 class Expectation {
  public:

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "recording/files/directory.h"
+#include "recording/files/file_writer.h"
+#include "recording/files/recording_file.h"
 #include "recording/files/recovery.h"
 #include "recording/files/rewrite.h"
-#include "recording/files/segment_file.h"
-#include "recording/files/segment_writer.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 
 namespace millrace::recording {
 namespace {
@@ -43,7 +43,7 @@ class Life {
     const auto recovered = recover(directory_, numbers.back());
     if (!recovered) throw std::runtime_error(recovered.error());
     next_file_ = numbers.back() + 1;
-    first_stream_ = next_stream(expect(SegmentFile::open(directory_, numbers.back())));
+    first_stream_ = next_stream(expect(RecordingFile::open(directory_, numbers.back())));
   }
 
   void write(Progress::File& file, SlicePlan& plan) {
@@ -53,7 +53,7 @@ class Life {
     file.added = slices_;
     file.committed = slices_;
     file.number = head.file;
-    auto writer = expect(SegmentWriter::begin(expect(directory_.create(head.file)), head));
+    auto writer = expect(FileWriter::begin(expect(directory_.create(head.file)), head));
     for (std::uint64_t commits = 1 + draw(20); commits > 0; --commits) {
       for (std::uint64_t slices = 1 + draw(15); slices > 0; --slices) add(file, plan, writer);
       expect(writer.write());
@@ -66,7 +66,7 @@ class Life {
     expect(directory_.sync());
   }
 
-  void add(Progress::File& file, SlicePlan& plan, SegmentWriter& writer) {
+  void add(Progress::File& file, SlicePlan& plan, FileWriter& writer) {
     const PlannedSlice slice = plan.next();
     const Bytes frames = slice.frames;
     file.added = ++slices_;
@@ -75,7 +75,7 @@ class Life {
 
   void remove(Progress::File& file) {
     const FileDescriptor lock = directory_.lock_for_maintenance();
-    const SegmentFile sealed = expect(SegmentFile::open(directory_, file.number));
+    const RecordingFile sealed = expect(RecordingFile::open(directory_, file.number));
     const std::uint64_t stream = sealed.channels().begin()->second.number;
     file.removing = stream;
     expect(rewrite_without(directory_, file.number, {stream}));

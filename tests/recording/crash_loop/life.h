@@ -17,7 +17,7 @@ namespace millrace::recording {
 struct Progress {
   static constexpr std::size_t most_files = 3;
 
-  // A segment file. Slices are counted over all files of the process.
+  // A recording file. Slices are counted over all files of the process.
   struct File {
     std::atomic<std::uint64_t> number = 0;     // set before the file is created; 0: not begun
     std::atomic<std::uint64_t> first = 0;      // its first slice

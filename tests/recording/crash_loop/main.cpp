@@ -24,11 +24,11 @@
 #include <string>
 
 #include "recording/files/directory.h"
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "tests/recording/crash_loop/expectation.h"
 #include "tests/recording/crash_loop/life.h"
 #include "tests/recording/kept_files.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace::recording {

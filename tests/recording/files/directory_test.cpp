@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/skipped.h"
 #include "tests/support/temporary_directory.h"
 
@@ -63,7 +63,7 @@ TEST_CASE("a directory that other users have access to is refused, and stays as 
   for (const mode_t mode : {01777, 0755, 0710}) {
     ::chmod(temporary.path().c_str(), mode);
     const std::string error = error_of(temporary.path(), For::writing);
-    CHECK_THAT(error, Catch::EndsWith("and no segment file: run chmod 700 '" + temporary.path() +
+    CHECK_THAT(error, Catch::EndsWith("and no recording file: run chmod 700 '" + temporary.path() +
                                       "', or name another directory"));
     CHECK(mode_of(temporary.path()) == mode);
     CHECK(fs::is_empty(temporary.path()));
@@ -71,11 +71,11 @@ TEST_CASE("a directory that other users have access to is refused, and stays as 
   CHECK(error_of(temporary.path(), For::writing).rfind("has mode 0710 ", 0) == 0);
 }
 
-TEST_CASE("a private directory with files of others and without segment files is refused") {
+TEST_CASE("a private directory with files of others and without recording files is refused") {
   const TemporaryDirectory temporary;
   write(temporary.path() + "/id_rsa", "key");
   CHECK(error_of(temporary.path(), For::writing) ==
-        "has no segment file, but another file, 'id_rsa': name another directory");
+        "has no recording file, but another file, 'id_rsa': name another directory");
   fs::remove(temporary.path() + "/id_rsa");
   for (const char* ours : {"lock", "next", "removed", "catalog.sqlite-wal", "0000000001.mcap.new"})
     write(temporary.path() + "/" + ours, "");
@@ -83,7 +83,7 @@ TEST_CASE("a private directory with files of others and without segment files is
   CHECK(Directory::open(temporary.path(), For::writing).has_value());
 }
 
-TEST_CASE("a directory that has segment files keeps its mode") {
+TEST_CASE("a directory that has recording files keeps its mode") {
   const Opened opened;
   expect(opened.directory.create(1));
   ::chmod(opened.temporary.path().c_str(), 0755);
@@ -92,9 +92,9 @@ TEST_CASE("a directory that has segment files keeps its mode") {
   CHECK(mode_of(opened.temporary.path()) == 0755);
 }
 
-TEST_CASE("files are not changed in a directory without segment files, which is not made") {
+TEST_CASE("files are not changed in a directory without recording files, which is not made") {
   const TemporaryDirectory temporary;
-  CHECK(error_of(temporary.path(), For::changing) == "has no segment file");
+  CHECK(error_of(temporary.path(), For::changing) == "has no recording file");
   CHECK(fs::is_empty(temporary.path()));
   CHECK(error_of(temporary.path() + "/none", For::changing) == "No such file or directory");
 }
@@ -146,7 +146,7 @@ TEST_CASE("only one process at a time is the writer") {
   CHECK(b.lock_for_writing());
 }
 
-TEST_CASE("segment files are listed by their numbers, and nothing else is") {
+TEST_CASE("recording files are listed by their numbers, and nothing else is") {
   Opened opened;
   for (const char* name : {"0000000010.mcap", "0000000009.mcap", "12345678901.mcap",
                            "0000000000.mcap", "00000000001.mcap", "1.mcap", "0000000003.mcap.new",
@@ -167,7 +167,7 @@ TEST_CASE("a new file has mode 0600, and never replaces another one") {
   CHECK_FALSE(fs::exists(opened.path("elsewhere")));
 }
 
-TEST_CASE("links, pipes and directories are not opened as segment files") {
+TEST_CASE("links, pipes and directories are not opened as recording files") {
   Opened opened;
   write(opened.path("target"), "");
   fs::create_symlink("target", opened.path("0000000001.mcap"));
@@ -192,7 +192,7 @@ TEST_CASE("a directory that is replaced by a link later has no effect") {
   CHECK(fs::exists(path + ".old/0000000001.mcap"));
 }
 
-TEST_CASE("a temporary file is renamed over the segment file") {
+TEST_CASE("a temporary file is renamed over the recording file") {
   Opened opened;
   write(opened.path("0000000001.mcap"), "old");
   write(opened.path("0000000001.mcap.new"), "left by a process that was killed");

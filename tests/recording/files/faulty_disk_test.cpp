@@ -23,7 +23,7 @@ const std::string stays =
 // second one from its middle on.
 struct UnreadableChunk {
   explicit UnreadableChunk(bool sealed = true) {
-    auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+    auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
     for (std::uint64_t number = 1; number <= 4; ++number) {
       TestStream(number).add(writer, 8192, true);
       expect(writer.write());
@@ -33,7 +33,7 @@ struct UnreadableChunk {
     bad = chunks[1];
     disk.unreadable = {bad.offset + 8192, bad.offset + 8192 + 100};
   }
-  SegmentFile open() const { return expect(SegmentFile::open(directory, 1, Reading::copied)); }
+  RecordingFile open() const { return expect(RecordingFile::open(directory, 1, Reading::copied)); }
 
   TemporaryDirectory folder{memory_folder()};
   Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));
@@ -46,7 +46,7 @@ struct UnreadableChunk {
 
 TEST_CASE("what the disk cannot read is a damaged chunk, and the others are read") {
   const UnreadableChunk files;
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK_FALSE(file.verify());
   REQUIRE(file.damages().size() == 1);
   CHECK(file.damages()[0].why ==
@@ -60,7 +60,7 @@ TEST_CASE("a file with a chunk that the disk cannot read now stays until it can 
   CHECK(rewrite_without(files.directory, 1, {1, 3, 4}).error() == stays);
   files.disk.unreadable.reset();
   CHECK(expect(rewrite_without(files.directory, 1, {1})).damages.empty());
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK(read_all(file).size() == 3);
   CHECK(file.verify());
 }
@@ -69,7 +69,7 @@ TEST_CASE("what the disk cannot read of a removed stream does not delay its remo
   UnreadableChunk files;
   CHECK(expect(rewrite_without(files.directory, 1, {2})).damages.empty());
   files.disk.unreadable.reset();
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK(read_all(file).size() == 3);
   CHECK(file.verify());
 }
@@ -84,7 +84,7 @@ TEST_CASE("an unsealed file that the disk cannot read whole stays until it can b
     CHECK(files.open().size() == size);
     files.disk.unreadable.reset();
     CHECK(expect(recover(files.directory, 1)).lost_bytes == 0);
-    SegmentFile file = files.open();
+    RecordingFile file = files.open();
     CHECK(file.verify());
     CHECK(read_all(file).size() == 4);
   }
@@ -114,9 +114,9 @@ TEST_CASE("a time that cannot be set is a notice") {
 
 TEST_CASE("a summary that the disk cannot read is damage, and the chunks are read") {
   UnreadableChunk files;
-  SegmentFile whole = files.open();
+  RecordingFile whole = files.open();
   files.disk.unreadable = {whole.size() - 10, whole.size()};
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK_FALSE(file.sealed());
   CHECK(file.damages().at(0).why == "the end of the file cannot be read: Input/output error");
   CHECK(read_all(file).size() == 4);
@@ -125,7 +125,7 @@ TEST_CASE("a summary that the disk cannot read is damage, and the chunks are rea
 TEST_CASE("a file whose first records the disk cannot read is an error that says so") {
   UnreadableChunk files;
   files.disk.unreadable = {0, 100};
-  CHECK(SegmentFile::open(files.directory, 1).error() == "0000000001.mcap: Input/output error");
+  CHECK(RecordingFile::open(files.directory, 1).error() == "0000000001.mcap: Input/output error");
   CHECK(recover(files.directory, 1).error() == "0000000001.mcap: Input/output error");
   CHECK(rewrite_without(files.directory, 1, {1}).error() == "0000000001.mcap: Input/output error");
 }
@@ -150,7 +150,7 @@ TEST_CASE("a window reads each byte once, and what is read ahead may fail") {
 TEST_CASE("a damaged footer does not load the file into memory") {
   const TemporaryDirectory folder(memory_folder());
   const Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));
-  auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
   TestStream stream(1);
   for (int slice = 0; slice < 1000; ++slice) stream.add(writer, 16'384);  // 32 MiB
   expect(writer.seal());
@@ -166,7 +166,7 @@ TEST_CASE("a damaged footer does not load the file into memory") {
 
 TEST_CASE("a file of which all streams are removed is deleted, also if the disk is full") {
   const ThreeStreams files(true);
-  expect(SegmentWriter::begin(expect(files.directory.create(2)), head_of(2)));
+  expect(FileWriter::begin(expect(files.directory.create(2)), head_of(2)));
   test::FailingDisk disk;
   disk.write = ENOSPC;
   const Cleared cleared = expect(rewrite_without(files.directory, 1, {1, 2, 3}));

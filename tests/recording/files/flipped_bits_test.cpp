@@ -58,7 +58,7 @@ TEST_CASE("a flipped bit of a sealed file costs its chunk, and is found") {
   const PlannedFile planned(3, 2, true);
   const auto chunks = keys_by_chunk(planned);
   for_each_bit(planned, [&] {
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     const Messages read = read_all(file);
     if (!is_part(read, planned.all)) FAIL("a value was returned that was not recorded");
     const std::size_t lost = lost_chunks(chunks, read);
@@ -71,11 +71,11 @@ TEST_CASE("a flipped bit of a sealed file costs its chunk, and is found") {
 
 TEST_CASE("the damage of a chunk in a sealed file names its streams") {
   const PlannedFile planned(5, 3, true);
-  SegmentFile file = planned.open();
+  RecordingFile file = planned.open();
   auto bytes = planned.bytes;
   bytes[file.chunks()[2].offset + 100] ^= 1;
   planned.set(bytes);
-  SegmentFile damaged = planned.open();
+  RecordingFile damaged = planned.open();
   const auto messages = damaged.messages(2);
   REQUIRE_FALSE(messages.has_value());
   CHECK(messages.error().why == "chunk 2 has a wrong checksum: slices of streams 2, 3, 4 are lost");
@@ -91,7 +91,7 @@ TEST_CASE("a flipped bit of an unsealed file costs its chunk, and slices of its 
   const PlannedFile planned(3, 2);
   const auto chunks = keys_by_chunk(planned);
   for_each_bit(planned, [&] {
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     const Messages read = read_all(file);
     if (!is_part(read, planned.all)) FAIL("a value was returned that was not recorded");
     std::size_t whole = 0;
@@ -110,12 +110,12 @@ TEST_CASE("recovery of a file with a flipped bit keeps the other chunks, and nam
     std::vector<char> flipped = planned.bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
     planned.set(flipped);
-    SegmentFile damaged = planned.open();
+    RecordingFile damaged = planned.open();
     const Messages before = read_all(damaged);
 
     const auto recovered = recover(planned.directory, 1);
     if (!recovered) FAIL(recovered.error());
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     if (!file.sealed() || !file.verify()) FAIL("the recovered file is not good");
     keep_file(planned.directory, 1);
     const Messages read = read_all(file);

@@ -21,7 +21,7 @@ using Content = std::vector<std::byte>;
 std::string error_of(std::string_view content) {
   const PlannedFile planned(1);
   planned.set(content);
-  const auto file = SegmentFile::open(planned.directory, 1);
+  const auto file = RecordingFile::open(planned.directory, 1);
   const auto recovered = recover(planned.directory, 1);
   if (file || recovered || file.error() != recovered.error()) return "";
   CHECK(planned.content() == std::vector<char>(content.begin(), content.end()));
@@ -68,7 +68,7 @@ Content later_file() {
 
 // Writes one stream, whose frames are these, and other slices before and after.
 void write(const Directory& directory, const FileHead& head, std::span<const char> frames) {
-  auto writer = expect(SegmentWriter::begin(expect(directory.create(head.file)), head));
+  auto writer = expect(FileWriter::begin(expect(directory.create(head.file)), head));
   TestStream before(1), after(2);
   before.add(writer, 10);
   expect(writer.write());
@@ -98,7 +98,7 @@ TEST_CASE("a file of another program, profile or version is refused in one line,
 
 TEST_CASE("a missing file is an error that names it") {
   const PlannedFile planned(1);
-  const auto file = SegmentFile::open(planned.directory, 7);
+  const auto file = RecordingFile::open(planned.directory, 7);
   REQUIRE_FALSE(file.has_value());
   CHECK(file.error() == "0000000007.mcap: No such file or directory");
 }
@@ -106,9 +106,9 @@ TEST_CASE("a missing file is an error that names it") {
 // Earlier versions wrote a private record behind a Channel record, to align the messages.
 TEST_CASE("a file of an earlier version, with padding records in its chunks, is read whole") {
   const PlannedFile planned(1);
-  std::filesystem::copy_file(MILLRACE_GOLDEN "/segment_with_padding.mcap", planned.path(),
+  std::filesystem::copy_file(MILLRACE_GOLDEN "/recording_with_padding.mcap", planned.path(),
                              std::filesystem::copy_options::overwrite_existing);
-  SegmentFile file = planned.open();
+  RecordingFile file = planned.open();
   CHECK(file.sealed());
   CHECK(read_all(file).size() == 2);
   CHECK(file.verify());
@@ -121,7 +121,7 @@ TEST_CASE("frames that contain whole records of the same file are read as frames
   write(directory, head_of(1), planned.bytes);
   for (const bool sealed : {false, true}) {
     if (sealed) expect(recover(directory, 1));
-    SegmentFile file = expect(SegmentFile::open(directory, 1));
+    RecordingFile file = expect(RecordingFile::open(directory, 1));
     CHECK(file.sealed() == sealed);
     CHECK(file.chunks().size() == 3);
     CHECK(read_all(file).size() == 3);
@@ -136,7 +136,7 @@ TEST_CASE("frames that contain records of another file are never found after dam
   FileHead head = head_of(1);
   head.id = std::string(32, 'e');
   write(directory, head, planned.bytes);
-  SegmentFile whole = expect(SegmentFile::open(directory, 1));
+  RecordingFile whole = expect(RecordingFile::open(directory, 1));
   const ChunkPlace forged = whole.chunks()[1];
   const std::string path = folder / Directory::file_name(1);
   // Each byte of the marker, and of the head of the chunk.
@@ -147,7 +147,7 @@ TEST_CASE("frames that contain records of another file are never found after dam
     REQUIRE(::pread(descriptor.get(), &byte, 1, static_cast<off_t>(at)) == 1);
     const char changed = static_cast<char>(byte ^ 4);
     REQUIRE(::pwrite(descriptor.get(), &changed, 1, static_cast<off_t>(at)) == 1);
-    SegmentFile file = expect(SegmentFile::open(directory, 1));
+    RecordingFile file = expect(RecordingFile::open(directory, 1));
     for (const ChunkPlace& chunk : file.chunks())
       if (chunk.offset > forged.offset && chunk.offset < forged.offset + forged.bytes)
         FAIL("a chunk in frames was returned");
@@ -168,7 +168,7 @@ TEST_CASE("a forged summary with a right checksum returns nothing that was not r
         crc32(std::as_bytes(std::span(forged).subspan(summary, crc - summary)));
     std::memcpy(&forged[crc], &sum, sizeof sum);
     planned.set(forged);
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     file.verify();
     if (!is_part(read_all(file), planned.all)) FAIL("a value was returned that was not recorded");
   }

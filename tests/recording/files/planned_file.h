@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "tests/recording/kept_files.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/recording/slice_plan.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace::recording {
 
 // All messages of a file that can be read.
-inline Messages read_all(SegmentFile& file) {
+inline Messages read_all(RecordingFile& file) {
   Messages read;
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk) {
     const auto messages = file.messages(chunk);
@@ -50,7 +50,7 @@ struct PlannedFile {
   explicit PlannedFile(std::size_t chunks, std::size_t slices_per_chunk = 3, bool sealed = false,
                        std::uint64_t seed = 1) {
     SlicePlan plan(seed, 3, 20);
-    auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+    auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
       for (std::size_t i = 0; i < slices_per_chunk; ++i) {
         const PlannedSlice slice = plan.next();
@@ -76,7 +76,7 @@ struct PlannedFile {
     std::ofstream(path(), std::ios::binary)
         .write(content.data(), static_cast<std::streamsize>(content.size()));
   }
-  SegmentFile open() const { return expect(SegmentFile::open(directory, 1)); }
+  RecordingFile open() const { return expect(RecordingFile::open(directory, 1)); }
 
   TemporaryDirectory folder{memory_folder()};
   Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));

@@ -58,7 +58,7 @@ TEST_CASE("a damaged chunk is left out of the repaired file, and its streams are
   CHECK(recovered.lost_bytes >= damaged.bytes);
   CHECK(recovered.streams ==
         Streams{"2 from position 100 to 200", "1 from position 300", "3 from position 300"});
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK(file.verify());
   CHECK(file.chunks().size() < 9);
   CHECK(read_all(file).size() == 8);
@@ -122,7 +122,7 @@ TEST_CASE("slices whose channel is damaged are counted, and the channel is named
 
 TEST_CASE("a file with damaged metadata gets its first stream number from the file before it") {
   const ThreeStreams files(true);
-  auto writer = expect(SegmentWriter::begin(expect(files.directory.create(2)), head_of(2)));
+  auto writer = expect(FileWriter::begin(expect(files.directory.create(2)), head_of(2)));
   const FileDescriptor file(::open(files.path(2).c_str(), O_RDWR));
   REQUIRE(::pwrite(file.get(), "??????", 6, 120) == 6);
   CHECK(files.open(2).head().run.empty());
@@ -134,7 +134,7 @@ TEST_CASE("a file with damaged metadata gets its first stream number from the fi
 TEST_CASE("a slice that cannot follow those before it is damage, and is left out") {
   const TemporaryDirectory folder(memory_folder());
   const Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));
-  auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
   TestStream stream(1);
   stream.add(writer, 10);
   const std::vector<std::byte> frames(20);
@@ -144,12 +144,12 @@ TEST_CASE("a slice that cannot follow those before it is damage, and is left out
   writer.add(meta_of(1), 1, 0, {.stream = 1, .first_event = 2, .begin = 5, .events = events},
              {&bytes, 1});
   expect(writer.write());
-  SegmentFile file = expect(SegmentFile::open(directory, 1));
+  RecordingFile file = expect(RecordingFile::open(directory, 1));
   CHECK(file.parts().size() == 1);
   REQUIRE(file.damages().size() == 1);
   CHECK(file.damages()[0].why == "slice 1 of channel 1 in chunk 0 is not valid");
   CHECK(expect(recover(directory, 1)).lost_bytes > 0);
-  SegmentFile recovered = expect(SegmentFile::open(directory, 1));
+  RecordingFile recovered = expect(RecordingFile::open(directory, 1));
   CHECK(recovered.verify());
   CHECK(read_all(recovered).size() == 1);
 }

@@ -115,7 +115,7 @@ TEST_CASE("a copied file with an old time shows the present time of the wall clo
 
 TEST_CASE("a rewrite does not bring back a file that is deleted meanwhile") {
   const PlannedFile planned(3, 3, true);
-  SegmentFile file = planned.open();
+  RecordingFile file = planned.open();
   bool deleted = false;
   const auto rewritten = rewrite(planned.directory, file, [&](std::uint64_t) {
     if (!std::exchange(deleted, true)) expect(planned.directory.remove(1));
@@ -130,8 +130,8 @@ TEST_CASE("a rewrite does not bring back a file that is deleted meanwhile") {
 
 TEST_CASE("retention deletes files of a directory, and a reader keeps its open file") {
   const PlannedFile planned(3, 3, true);
-  SegmentFile reader = planned.open();
-  auto newest = expect(SegmentWriter::begin(expect(planned.directory.create(2)), head_of(2)));
+  RecordingFile reader = planned.open();
+  auto newest = expect(FileWriter::begin(expect(planned.directory.create(2)), head_of(2)));
   const Deleted kept = apply({.keep = 1 << 20, .keep_for = 1h}, planned.directory, 0s);
   CHECK(kept.files.empty());
 

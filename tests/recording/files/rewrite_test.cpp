@@ -17,7 +17,7 @@ using Lines = std::vector<std::string>;
 struct SharedChunk : ThreeStreams {
   SharedChunk() : ThreeStreams(false, 0) {
     std::filesystem::remove(path());
-    auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+    auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
     TestStream four(4), five(5);
     for (TestStream* stream : {&one, &two, &three, &four}) stream->add(writer, 100);
     expect(writer.write());
@@ -32,9 +32,9 @@ struct SharedChunk : ThreeStreams {
 TEST_CASE("a file is rewritten without streams, whose numbers are not used again") {
   const ThreeStreams files(true);
   files.set_last_write(1'000'000'000);
-  SegmentFile before = files.open();
+  RecordingFile before = files.open();
   const Cleared cleared = expect(rewrite_without(files.directory, 1, {1, 3, 99}));
-  SegmentFile after = files.open();
+  RecordingFile after = files.open();
   CHECK(cleared.changed);
   CHECK(cleared.saved_bytes == before.size() - after.size());
   CHECK(cleared.damages.empty());
@@ -74,7 +74,7 @@ TEST_CASE("the newest file stays without a stream, so that its numbers are known
 
 TEST_CASE("a damaged chunk of other streams stays as it is, and is named") {
   const ThreeStreams files(true);
-  SegmentFile before = files.open();
+  RecordingFile before = files.open();
   const ChunkPlace damaged = before.chunks()[4];  // the second slice of stream 2
   files.flip(damaged.offset + 100);
   const std::string bytes = files.content(damaged);
@@ -83,7 +83,7 @@ TEST_CASE("a damaged chunk of other streams stays as it is, and is named") {
         Lines{"0000000001.mcap: " + std::to_string(damaged.bytes) +
               " bytes in 1 chunk were damaged before, and stay as they are: slices of streams 2 "
               "cannot be read"});
-  SegmentFile after = files.open();
+  RecordingFile after = files.open();
   CHECK_FALSE(after.verify());
   REQUIRE(after.damages().size() == 1);
   const Damage& damage = after.damages()[0];
@@ -105,11 +105,11 @@ TEST_CASE("a chunk that stays damaged is good again once its bytes are") {
   const ThreeStreams files(true);
   files.flip(files.open().chunks()[0].offset + 100);  // with the channel of stream 1
   expect(rewrite_without(files.directory, 1, {3}));
-  SegmentFile damaged = files.open();
+  RecordingFile damaged = files.open();
   CHECK(read_all(damaged).size() == 5);
   CHECK_FALSE(damaged.verify());
   files.flip(damaged.damages().at(0).offset + 100);
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK(read_all(file).size() == 6);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("a damaged chunk of a stream that goes is left out, and its other stre
         Lines{"0000000001.mcap: " + std::to_string(damaged.bytes) +
               " bytes in 1 chunk were damaged before, and are left out, because a removed stream "
               "may have slices in them: slices of streams 2 to 4 are lost"});
-  SegmentFile file = files.open();
+  RecordingFile file = files.open();
   CHECK(read_all(file).size() == 2);
   CHECK(file.parts().size() == 4);
   for (const StreamPart& part : file.parts()) CHECK(part.lost == (part.stream <= 4));

@@ -17,7 +17,7 @@ namespace millrace::recording {
 // stream 2 ends.
 struct ThreeStreams {
   explicit ThreeStreams(bool sealed, int commits = 3) {
-    auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+    auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
     for (int commit = 0; commit < commits; ++commit) {
       for (TestStream* stream : {&one, &two, &three}) {
         stream->add(writer, 100, stream == &two && commit + 1 == commits);
@@ -28,11 +28,11 @@ struct ThreeStreams {
   }
 
   ~ThreeStreams() {
-    auto file = SegmentFile::open(directory, 1);
+    auto file = RecordingFile::open(directory, 1);
     if (file && file->sealed() && file->verify()) keep_file(directory, 1);
   }
-  SegmentFile open(FileNumber number = 1) const {
-    return expect(SegmentFile::open(directory, number));
+  RecordingFile open(FileNumber number = 1) const {
+    return expect(RecordingFile::open(directory, number));
   }
   std::string path(FileNumber number = 1) const { return folder / Directory::file_name(number); }
   void flip(std::uint64_t offset) const {
@@ -51,7 +51,7 @@ struct ThreeStreams {
     return bytes;
   }
   std::vector<std::uint64_t> streams() const {
-    SegmentFile file = open();
+    RecordingFile file = open();
     std::vector<std::uint64_t> streams;
     for (const StreamPart& part : file.parts()) streams.push_back(part.stream);
     return streams;

@@ -20,7 +20,7 @@ std::span<const char> cut(const PlannedFile& planned, std::size_t size) {
 // Where each chunk of the whole file ends.
 std::vector<std::uint64_t> chunk_ends(const PlannedFile& planned) {
   std::vector<std::uint64_t> ends;
-  SegmentFile file = planned.open();
+  RecordingFile file = planned.open();
   for (const ChunkPlace& chunk : file.chunks()) ends.push_back(chunk.offset + chunk.bytes);
   return ends;
 }
@@ -35,7 +35,7 @@ Messages expected(const PlannedFile& planned, const std::vector<std::uint64_t>& 
 }
 
 // "17 from position 48000", for each stream without an end.
-std::vector<std::string> open_streams(SegmentFile& file) {
+std::vector<std::string> open_streams(RecordingFile& file) {
   std::vector<std::string> streams;
   for (const StreamPart& part : file.parts())
     if (!part.closed)
@@ -50,7 +50,7 @@ void check_each_cut(const PlannedFile& planned, std::size_t first) {
     INFO("cut at byte " << size);
     planned.set(cut(planned, size));
     const Messages wanted = expected(planned, ends, size);
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     if (file.sealed() || read_all(file) != wanted) FAIL("the slices are not those before the cut");
     const std::vector<std::string> streams = open_streams(file);
 
@@ -59,7 +59,7 @@ void check_each_cut(const PlannedFile& planned, std::size_t first) {
     if (recovered->cut_bytes != file.torn_bytes()) FAIL("not all cut bytes are counted");
     if (recovered->lost_bytes > 0) FAIL("bytes before the cut are lost");
     if (recovered->streams != streams) FAIL("a stream that may have lost slices has no name");
-    SegmentFile repaired = planned.open();
+    RecordingFile repaired = planned.open();
     if (!repaired.sealed() || !repaired.verify()) FAIL("the repaired file is not good");
     keep_file(planned.directory, 1);
     if (read_all(repaired) != wanted || open_streams(repaired) != streams)
@@ -84,12 +84,12 @@ TEST_CASE("a file that ends in its first records is recovered as an empty file")
   for (std::size_t size = 0; size < 500; size += test::byte_step) {
     INFO("cut at byte " << size);
     planned.set(cut(planned, size));
-    SegmentFile file = planned.open();
+    RecordingFile file = planned.open();
     if (!file.chunks().empty() || !file.damages().empty()) FAIL("an unfinished file is damaged");
     const auto recovered = recover(planned.directory, 1);
     if (!recovered) FAIL(recovered.error());
     if (recovered->cut_bytes + recovered->lost_bytes != size) FAIL("not all bytes are counted");
-    SegmentFile repaired = planned.open();
+    RecordingFile repaired = planned.open();
     if (!repaired.sealed() || !repaired.verify()) FAIL("the repaired file is not good");
     keep_file(planned.directory, 1);
   }
@@ -99,7 +99,7 @@ TEST_CASE("a reader in the tail returns each chunk once it is whole, and no dama
   const PlannedFile planned(5, 3, true);
   const std::vector<std::uint64_t> ends = chunk_ends(planned);
   planned.set(cut(planned, 0));
-  SegmentFile tail = planned.open();
+  RecordingFile tail = planned.open();
   for (std::size_t size = 1; size <= planned.bytes.size(); ++size) {
     INFO("the file has " << size << " bytes");
     const FileDescriptor file(::open(planned.path().c_str(), O_WRONLY));
@@ -110,7 +110,7 @@ TEST_CASE("a reader in the tail returns each chunk once it is whole, and no dama
     if (tail.sealed() != (size == planned.bytes.size())) FAIL("the file is sealed at its end");
   }
   CHECK(read_all(tail) == planned.all);
-  SegmentFile sealed = planned.open();
+  RecordingFile sealed = planned.open();
   CHECK(tail.parts() == sealed.parts());
   CHECK(tail.channels() == sealed.channels());
   CHECK(tail.head().run == sealed.head().run);
@@ -118,7 +118,7 @@ TEST_CASE("a reader in the tail returns each chunk once it is whole, and no dama
 
 TEST_CASE("the parts of an unsealed file are those of the same file when it is sealed") {
   const PlannedFile open(6, 4), sealed(6, 4, true);
-  SegmentFile unsealed_file = open.open(), sealed_file = sealed.open();
+  RecordingFile unsealed_file = open.open(), sealed_file = sealed.open();
   CHECK_FALSE(unsealed_file.sealed());
   CHECK(sealed_file.sealed());
   CHECK(unsealed_file.parts() == sealed_file.parts());
@@ -126,7 +126,7 @@ TEST_CASE("the parts of an unsealed file are those of the same file when it is s
 
 TEST_CASE("messages stay valid while the file grows beyond its mapping") {
   const PlannedFile planned(3);
-  SegmentFile file = planned.open();
+  RecordingFile file = planned.open();
   const auto messages = expect(file.messages(0));
   const std::vector<std::byte> before(messages[0].bytes.begin(), messages[0].bytes.end());
   // A chunk far behind the others: the space between them is damage.

@@ -21,7 +21,7 @@ class Recorded : public RecordedDirectory {
  public:
   Recorded() {
     for (const FileNumber file : {1, 2, 3}) {
-      SegmentWriter writer = begin(file);
+      FileWriter writer = begin(file);
       across_.add(writer, 10, file == 3);
       TestStream(10 + file).add(writer, file, true);
       if (file < 3)
@@ -79,7 +79,7 @@ TEST_CASE("the catalog has the sealed files, and only this user can read it") {
   CHECK(content(recorded) == expected);
 }
 
-TEST_CASE("a catalog is read without the segment files") {
+TEST_CASE("a catalog is read without the recording files") {
   Recorded recorded;
   content(recorded);
   const auto inode = status_of(recorded.path()).st_ino;
@@ -103,7 +103,7 @@ TEST_CASE("a catalog that is older gets the files that it does not have") {
   Recorded recorded;
   content(recorded);
   const std::string older = bytes_of(recorded.catalog());
-  SegmentWriter writer = recorded.begin(4);
+  FileWriter writer = recorded.begin(4);
   TestStream(40).add(writer, 1, true);
   seal(writer);
   expect(recorded.directory.remove(1));
@@ -118,8 +118,8 @@ TEST_CASE("a catalog that is older gets the files that it does not have") {
 TEST_CASE("a file that was replaced is read again") {
   Recorded recorded;
   content(recorded);
-  SegmentWriter writer =
-      expect(SegmentWriter::begin(expect(recorded.directory.create_temporary(2)), head_of(2)));
+  FileWriter writer =
+      expect(FileWriter::begin(expect(recorded.directory.create_temporary(2)), head_of(2)));
   TestStream(50).add(writer, 1, true);
   seal(writer);
   expect(recorded.directory.replace(2));
@@ -156,7 +156,7 @@ TEST_CASE("a catalog that is cut off anywhere is made again, with the same conte
 
 TEST_CASE("a catalog of another directory is made again") {
   Recorded recorded, other;
-  SegmentWriter writer = other.begin(4);
+  FileWriter writer = other.begin(4);
   TestStream(40).add(writer, 1, true);
   seal(writer);
   const std::string expected = content(recorded);
@@ -220,7 +220,7 @@ TEST_CASE("readers with one catalog do not see each other's changes") {
   Recorded recorded;
   const auto first = recorded.read();
   const std::string expected = content(*first);
-  SegmentWriter writer = recorded.begin(4);
+  FileWriter writer = recorded.begin(4);
   TestStream(40).add(writer, 1, true);
   seal(writer);
   const auto second = recorded.read();

@@ -131,7 +131,7 @@ TEST_CASE("of a damaged recording no wrong value is read, and missing parts are 
 TEST_CASE("a stream whose file is cut off anywhere is read up to there", "[property]") {
   RecordedDirectory recorded;
   TestStream stream(1);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   for (int slices = 0; slices < 6; ++slices) {
     stream.add(writer, 5);
     expect(writer.write());

@@ -7,24 +7,24 @@
 #include <utility>
 
 #include "recording/files/directory.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 #include "recording/reader/recordings.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace::recording {
 
-// A new directory of segment files, as a service writes it.
+// A new directory of recording files, as a service writes it.
 class RecordedDirectory {
  public:
   RecordedDirectory()
       : directory(expect(Directory::open(temporary.path(), Directory::For::writing))) {}
 
-  // Begins a segment file. All files of a run have the same `run`.
-  SegmentWriter begin(FileNumber number, char run = 'a') const {
+  // Begins a recording file. All files of a run have the same `run`.
+  FileWriter begin(FileNumber number, char run = 'a') const {
     FileHead head = head_of(number);
     head.run = std::string(32, run);
-    return expect(SegmentWriter::begin(expect(directory.create(number)), head));
+    return expect(FileWriter::begin(expect(directory.create(number)), head));
   }
   std::unique_ptr<Recordings> read() const { return expect(Recordings::open(path())); }
 
@@ -40,11 +40,11 @@ class RecordedDirectory {
 };
 
 // Writes and syncs what was added.
-inline void commit(SegmentWriter& writer) {
+inline void commit(FileWriter& writer) {
   expect(writer.write());
   expect(writer.sync());
 }
 
-inline void seal(SegmentWriter& writer) { expect(writer.seal()); }
+inline void seal(FileWriter& writer) { expect(writer.seal()); }
 
 }  // namespace millrace::recording

@@ -48,7 +48,7 @@ struct RecordedEvents {
   }
 };
 
-// Slices of a plan, in several segment files, with commits at random. Some slices say that events
+// Slices of a plan, in several recording files, with commits at random. Some slices say that events
 // were lost which earlier slices have, as after a commit that failed and is on the disk after all.
 class RecordedPlan : public RecordedDirectory {
  public:
@@ -56,7 +56,7 @@ class RecordedPlan : public RecordedDirectory {
     SlicePlan plan(seed, 1 + draw(3), 1 + draw(3000));
     std::map<std::uint64_t, LostEvents> last;
     for (FileNumber file = 1 + draw(3); file > 0; --file) {
-      SegmentWriter writer = begin(++files);
+      FileWriter writer = begin(++files);
       for (std::uint64_t slices = 1 + draw(40); slices > 0; --slices) {
         PlannedSlice planned = plan.next();
         const std::uint64_t stream = planned.meta.number;

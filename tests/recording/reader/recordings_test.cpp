@@ -21,11 +21,11 @@ std::vector<std::uint64_t> numbers_of(const std::vector<RecordedStream>& streams
 TEST_CASE("streams are listed by number with their facts") {
   RecordedDirectory recorded;
   TestStream first(1), second(2);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   second.add(writer, 30, true);
   first.add(writer, 10);
   seal(writer);
-  SegmentWriter next = recorded.begin(2);
+  FileWriter next = recorded.begin(2);
   first.add(next, 20, true);
   commit(next);
 
@@ -49,7 +49,7 @@ TEST_CASE("streams are listed by number with their facts") {
 TEST_CASE("streams of sealed and unsealed files are one list by number") {
   RecordedDirectory recorded;
   for (const FileNumber file : {1, 2, 3, 4}) {
-    SegmentWriter writer = recorded.begin(file);
+    FileWriter writer = recorded.begin(file);
     for (const std::uint64_t number : {file, file + 4, 9 - file, std::uint64_t{20}}) {
       TestStream stream(number);
       stream.add(writer, 1, true);
@@ -68,7 +68,7 @@ TEST_CASE("streams of sealed and unsealed files are one list by number") {
 
 TEST_CASE("a file that another reader has put into the catalog since it was sealed counts once") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream(1).add(writer, 10, true);
   commit(writer);
   const auto recordings = recorded.read();
@@ -82,7 +82,7 @@ TEST_CASE("a file that another reader has put into the catalog since it was seal
 
 TEST_CASE("a removed stream is left out") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   for (const std::uint64_t number : {1, 2, 3}) TestStream(number).add(writer, 1, true);
   seal(writer);
   const auto recordings = recorded.read();
@@ -94,7 +94,7 @@ TEST_CASE("a removed stream is left out") {
 
 TEST_CASE("a stream with a lost part is not whole") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   stream.add(writer, 10, true);
   const StreamMeta meta = meta_of(2);
@@ -114,10 +114,10 @@ TEST_CASE("a stream with a lost part is not whole") {
 
 TEST_CASE("a file that cannot be read is named, and the others are read") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream(1).add(writer, 1, true);
   seal(writer);
-  std::ofstream(recorded.file(2)) << "This is no segment file, but text.\n";
+  std::ofstream(recorded.file(2)) << "This is no recording file, but text.\n";
   const auto recordings = recorded.read();
   REQUIRE(recordings->problems().size() == 1);
   CHECK_THAT(recordings->problems()[0], Catch::Contains("0000000002.mcap"));
@@ -129,7 +129,7 @@ TEST_CASE("a file that cannot be read is named, and the others are read") {
 TEST_CASE(
     "without a free descriptor, no file counts as deleted: refresh throws, and can be repeated") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream(1).add(writer, 1, true);
   seal(writer);
   const auto recordings = recorded.read();
@@ -137,7 +137,7 @@ TEST_CASE(
     const DescriptorLimit none(0);
     CHECK_THROWS_AS(recordings->refresh(), std::system_error);
   }
-  SegmentWriter next = recorded.begin(2);
+  FileWriter next = recorded.begin(2);
   TestStream(2).add(next, 1, true);
   seal(next);
   CHECK(recordings->refresh());

@@ -12,7 +12,7 @@ using Kind = Event::Kind;
 
 TEST_CASE("any frames of a stream are read, in place if they lie in one slice") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   std::vector<std::byte> expected;
   for (const std::size_t frames : {5, 1, 40'000, 7}) {
@@ -40,7 +40,7 @@ TEST_CASE("any frames of a stream are read, in place if they lie in one slice") 
 
 TEST_CASE("events have their places, and frames that follow each other are one event") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   stream.add(writer, 5);
   stream.add(writer, 6, true);
@@ -61,7 +61,7 @@ TEST_CASE("a gap moves the position, not the frames") {
   RecordedDirectory recorded;
   TestStream stream(1);
   for (const FileNumber file : {1, 2, 3}) {
-    SegmentWriter writer = recorded.begin(file);
+    FileWriter writer = recorded.begin(file);
     stream.add(writer, 10, file == 3);
     seal(writer);
   }
@@ -80,7 +80,7 @@ TEST_CASE("a gap moves the position, not the frames") {
 TEST_CASE("a stream that is being recorded is read on") {
   RecordedDirectory recorded;
   REQUIRE(recorded.directory.lock_for_writing());
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   stream.add(writer, 5);
   commit(writer);

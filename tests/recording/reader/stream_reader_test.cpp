@@ -19,7 +19,7 @@ StreamReader reader_of(Recordings& recordings, std::uint64_t number) {
 void record_in_two_files(RecordedDirectory& recorded) {
   TestStream stream(1);
   for (const FileNumber file : {1, 2}) {
-    SegmentWriter writer = recorded.begin(file);
+    FileWriter writer = recorded.begin(file);
     stream.add(writer, 100, file == 2);
     seal(writer);
   }
@@ -38,7 +38,7 @@ TEST_CASE("a stream is read from several files") {
   RecordedDirectory recorded;
   TestStream stream(1), other(2);
   for (const FileNumber file : {1, 2, 3}) {
-    SegmentWriter writer = recorded.begin(file);
+    FileWriter writer = recorded.begin(file);
     stream.add(writer, 100 * file, file == 3);
     if (file != 2) other.add(writer, 1);
     seal(writer);
@@ -52,7 +52,7 @@ TEST_CASE("a stream is read from several files") {
 
 TEST_CASE("the frames of a stream are the recorded ones") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   std::string expected;
   for (const std::size_t frames : {7, 40'000, 3}) {
@@ -70,7 +70,7 @@ TEST_CASE("the frames of a stream are the recorded ones") {
 TEST_CASE("a stream is read while it is recorded") {
   RecordedDirectory recorded;
   REQUIRE(recorded.directory.lock_for_writing());
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   stream.add(writer, 100);
   commit(writer);
@@ -92,7 +92,7 @@ TEST_CASE("a stream is read while it is recorded") {
   // It goes on in the next file.
   stream.add(writer, 300);
   seal(writer);
-  SegmentWriter next = recorded.begin(2);
+  FileWriter next = recorded.begin(2);
   stream.add(next, 400);
   commit(next);
   CHECK(recordings->refresh());
@@ -107,7 +107,7 @@ TEST_CASE("a stream is read while it is recorded") {
 
 TEST_CASE("a stream that the service did not end is aborted when the service is gone") {
   RecordedDirectory recorded;
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   TestStream stream(1);
   stream.add(writer, 100);
   commit(writer);
@@ -124,10 +124,10 @@ TEST_CASE("a stream of an earlier run is not open") {
   RecordedDirectory recorded;
   REQUIRE(recorded.directory.lock_for_writing());
   TestStream before(1), now(2);
-  SegmentWriter crashed = recorded.begin(1, 'a');
+  FileWriter crashed = recorded.begin(1, 'a');
   before.add(crashed, 100);
   commit(crashed);
-  SegmentWriter writer = recorded.begin(2, 'b');
+  FileWriter writer = recorded.begin(2, 'b');
   now.add(writer, 100);
   commit(writer);
   const auto recordings = recorded.read();
@@ -152,7 +152,7 @@ TEST_CASE("a stream whose first file was deleted begins with a gap") {
 TEST_CASE("a reader keeps a file that is deleted") {
   RecordedDirectory recorded;
   TestStream stream(1);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   stream.add(writer, 100);
   stream.add(writer, 200, true);
   seal(writer);
@@ -169,7 +169,7 @@ TEST_CASE("a reader keeps a file that is deleted") {
 TEST_CASE("a damaged chunk is a gap, and the missing part is named") {
   RecordedDirectory recorded;
   TestStream stream(1);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   for (int i = 0; i < 3; ++i) stream.add(writer, 32'000, i == 2);  // each in a chunk of its own
   seal(writer);
   damage(recorded.file(1), 100'000);
@@ -182,7 +182,7 @@ TEST_CASE("a damaged chunk is a gap, and the missing part is named") {
 TEST_CASE("a damaged end is a gap up to the known end") {
   RecordedDirectory recorded;
   TestStream stream(1);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   for (int i = 0; i < 3; ++i) stream.add(writer, 32'000, i == 2);
   seal(writer);
   damage(recorded.file(1), 170'000);
@@ -196,7 +196,7 @@ TEST_CASE("a stream in more files than the process may open is read whole") {
   RecordedDirectory recorded;
   TestStream stream(1);
   for (FileNumber file = 1; file <= 20; ++file) {
-    SegmentWriter writer = recorded.begin(file);
+    FileWriter writer = recorded.begin(file);
     stream.add(writer, 10, file == 20);
     seal(writer);
   }
@@ -221,11 +221,11 @@ TEST_CASE("a file that cannot be opened is an error, and the next call tries it 
   CHECK(reader.missing().empty());
 }
 
-TEST_CASE("a file that is no segment file any more is damaged, not deleted") {
+TEST_CASE("a file that is no recording file any more is damaged, not deleted") {
   RecordedDirectory recorded;
   record_in_two_files(recorded);
   const auto recordings = recorded.read();
-  std::ofstream(recorded.file(1)) << "This is no segment file, but text.\n";
+  std::ofstream(recorded.file(1)) << "This is no recording file, but text.\n";
   StreamReader reader = reader_of(*recordings, 1);
   read_all(reader);
   REQUIRE(reader.missing().size() == 1);
@@ -236,15 +236,15 @@ TEST_CASE("a reader continues in the file that replaces the one it reads") {
   RecordedDirectory recorded;
   REQUIRE(recorded.directory.lock_for_writing());
   TestStream stream(1), again(1);
-  SegmentWriter writer = recorded.begin(1);
+  FileWriter writer = recorded.begin(1);
   stream.add(writer, 100);
   commit(writer);
   const auto recordings = recorded.read();
   StreamReader reader = reader_of(*recordings, 1);
   CHECK(read_all(reader) == "open frames:100 ");
 
-  SegmentWriter replacement =
-      expect(SegmentWriter::begin(expect(recorded.directory.create_temporary(1)), head_of(1)));
+  FileWriter replacement =
+      expect(FileWriter::begin(expect(recorded.directory.create_temporary(1)), head_of(1)));
   again.add(replacement, 100);
   again.add(replacement, 200, true);
   seal(replacement);

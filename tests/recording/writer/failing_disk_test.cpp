@@ -62,7 +62,7 @@ TEST_CASE_METHOD(Recording, "after a failed write the next file begins at once")
   CHECK_FALSE(is_sealed(1));
   CHECK(stats.errors[FileOperation::write].value() == 1);
   CHECK(stats.dropped[DropReason::io_error].value() == 1);
-  CHECK(stats.segments[SegmentEvent::quarantined].value() == 1);
+  CHECK(stats.files[FileEvent::quarantined].value() == 1);
 }
 
 TEST_CASE_METHOD(Recording, "a failed sync is not repeated, and its slices count as lost") {
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Recording, "interrupted and short writes are continued") {
 TEST_CASE_METHOD(Recording, "files that fail one after the other suspend recording") {
   disk.sync = EIO;
   for (int i = 0; i < 50; ++i) record();
-  CHECK(stats.segments[SegmentEvent::quarantined].value() < 6);
+  CHECK(stats.files[FileEvent::quarantined].value() < 6);
   CHECK(stats.suspended.value() == 1);
   disk.sync = 0;
   pass(10s);

@@ -12,7 +12,7 @@
 #include "recording/writer/page_writer.h"
 #include "recording/writer/pending_slices.h"
 #include "recording/writer/stream_pen.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/bytes.h"
 
 namespace millrace::recording {

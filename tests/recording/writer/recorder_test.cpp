@@ -66,7 +66,7 @@ TEST_CASE_METHOD(RecorderFixture, "a commit has 4 MiB at most, and the pages tha
 
 TEST_CASE_METHOD(RecorderFixture,
                  "a file is sealed when it is long enough, and the stream continues") {
-  settings.segment = 100'000;
+  settings.file_size = 100'000;
   recorder.reset();
   start();
   StreamPen stream = open(1);
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(RecorderFixture, "a file that a crash left is sealed at the nex
   CHECK(files() == Numbers{1, 2});
   CHECK(is_sealed(1));
   CHECK(notices.all == Lines{"recovered 1, streams 1", "sealed 1"});
-  CHECK(stats.segments[SegmentEvent::recovered].value() == 1);
+  CHECK(stats.files[FileEvent::recovered].value() == 1);
   CHECK(recorder->series().next_stream() == 4);
 }
 
@@ -174,7 +174,7 @@ TEST_CASE_METHOD(RecorderFixture, "a newest file that cannot be read is left alo
   commit();
   recorder->finish(now);
   recorder.reset();
-  std::ofstream(directory / Directory::file_name(2)) << "This is no segment file, but text.\n";
+  std::ofstream(directory / Directory::file_name(2)) << "This is no recording file, but text.\n";
   std::filesystem::create_directory(directory / Directory::file_name(3));
   notices.all.clear();
   start();

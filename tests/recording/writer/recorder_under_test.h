@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "recording/writer/recorder.h"
 #include "schemas/recording/slice.h"
 #include "tests/recording/writer/kept_slices.h"
@@ -55,7 +55,7 @@ inline std::map<std::uint64_t, std::vector<KeptSlice>> read_back(const std::stri
   std::map<std::uint64_t, std::vector<KeptSlice>> all;
   const Directory directory = expect(Directory::open(path, Directory::For::reading));
   for (const FileNumber number : directory.list()) {
-    SegmentFile file = expect(SegmentFile::open(directory, number));
+    RecordingFile file = expect(RecordingFile::open(directory, number));
     SliceDecoder decoder;
     for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk) {
       for (const SliceMessage& message : expect(file.messages(chunk))) {
@@ -112,7 +112,7 @@ struct RecorderUnderTest {
   }
   bool is_sealed(FileNumber file) const {
     const auto reading = expect(Directory::open(directory.path(), Directory::For::reading));
-    return expect(SegmentFile::open(reading, file)).sealed();
+    return expect(RecordingFile::open(reading, file)).sealed();
   }
 
   TemporaryDirectory directory;

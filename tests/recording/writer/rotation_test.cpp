@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t channels = SegmentWriter::most_channels;
+constexpr std::uint64_t channels = FileWriter::most_channels;
 
 // More streams than one file has channels for. All end within one commit.
 struct ManyStreams : RecorderUnderTest {

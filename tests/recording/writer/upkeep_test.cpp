@@ -70,7 +70,7 @@ TEST_CASE_METHOD(SealedFile, "damage in a file that is rewritten is named") {
     void failed(std::string_view why) override { all.emplace_back(why); }
     std::vector<std::string> all;
   } lines;
-  const std::uint64_t chunk = expect(SegmentFile::open(reading, 1)).chunks()[0].offset;
+  const std::uint64_t chunk = expect(RecordingFile::open(reading, 1)).chunks()[0].offset;
   std::fstream(directory / Directory::file_name(1), std::ios::in | std::ios::out)
       .seekp(static_cast<std::streamoff>(chunk + 100))
       .put('\xaa');
@@ -95,7 +95,7 @@ TEST_CASE_METHOD(SealedFile, "a file that could not be rewritten is tried again"
     std::promise<void> repaired;
   } repairs(directory / Directory::file_name(1));
   std::filesystem::rename(repairs.file, repairs.file + ".kept");
-  std::ofstream(repairs.file) << "This is no segment file, but text.\n";
+  std::ofstream(repairs.file) << "This is no recording file, but text.\n";
   reading.add_removed({1});
   {
     Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, all, wall, stats, repairs);
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(SealedFile, "the oldest files are deleted, and counted") {
   }
   keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
   CHECK(files() == std::vector<FileNumber>{4});
-  CHECK(stats.segments[SegmentEvent::deleted].value() == 3);
+  CHECK(stats.files[FileEvent::deleted].value() == 3);
 }
 
 TEST_CASE_METHOD(SealedFile, "a list of removed streams that is damaged does not stop deletion") {

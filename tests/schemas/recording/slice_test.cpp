@@ -150,7 +150,7 @@ TEST_CASE("numbers of every size are decoded as they were encoded") {
   }
 }
 
-TEST_CASE("the parts of a segment file are decoded as they were encoded") {
+TEST_CASE("the parts of a recording file are decoded as they were encoded") {
   const std::vector<StreamPart> parts{{.stream = 17,
                                        .first_slice = 3,
                                        .slices = 9,

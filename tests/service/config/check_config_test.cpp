@@ -84,7 +84,7 @@ slab_bytes = "1GiB"
 pageable = "allow"
 
 [recording]
-segment = "256MiB"
+file_size = "256MiB"
 commit = "200ms"
 queue = "64MiB"
 keep = "1TiB"

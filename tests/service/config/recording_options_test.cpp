@@ -74,14 +74,14 @@ TEST_CASE("invalid values of record are named with the allowed ones") {
 TEST_CASE("the keys of [recording] are read") {
   const Options options = options_from(R"([recording]
 directory = "recordings"
-segment = "1MiB"
+file_size = "1MiB"
 commit = "10ms"
 queue = "1GiB"
 keep = "1MiB"
 keep_for = "1s"
 min_free = "0B")");
   CHECK(options.recording == RecordingOptions{.directory = "recordings",
-                                              .segment = 1 << 20,
+                                              .file_size = 1 << 20,
                                               .commit = 10ms,
                                               .queue = 1 << 30,
                                               .keep = 1 << 20,
@@ -89,10 +89,17 @@ min_free = "0B")");
                                               .min_free = 0});
 }
 
+TEST_CASE("segment is the former name of file_size, and only one of them is allowed") {
+  CHECK(options_from("[recording]\ndirectory = \"r\"\nsegment = \"2MiB\"").recording.file_size ==
+        2 << 20);
+  CHECK_THAT(recording_error("segment = \"2MiB\"\nfile_size = \"2MiB\""),
+             Contains("key 'recording.segment'") && EndsWith("file_size: leave it out"));
+}
+
 TEST_CASE("values of [recording] have ranges") {
   CHECK_THAT(recording_error("commit = \"5ms\""),
              Contains("m.toml:3: key 'recording.commit'") && EndsWith("from 10ms to 10s"));
-  CHECK_THAT(recording_error("segment = \"65GiB\""), EndsWith("from 1MiB to 64GiB"));
+  CHECK_THAT(recording_error("file_size = \"65GiB\""), EndsWith("from 1MiB to 64GiB"));
   CHECK_THAT(recording_error("queue = \"1KiB\""), EndsWith("from 1MiB to 1TiB"));
   CHECK_THAT(recording_error("keep = 5"), EndsWith("from 1MiB to 1024TiB"));
   CHECK_THAT(recording_error("keep_for = \"0s\""), EndsWith("from 1s to 87600h"));
@@ -100,7 +107,7 @@ TEST_CASE("values of [recording] have ranges") {
   CHECK(error_of("[recording]\ndirectory = \"\"") ==
         "m.toml:2: key 'recording.directory' = \"\": must be a path of 1 to 4000 bytes");
   CHECK_THAT(recording_error("keep = \"100MiB\""),
-             EndsWith("must be at least segment, which is 256MiB"));
+             EndsWith("must be at least file_size, which is 256MiB"));
 }
 
 TEST_CASE("if a pipeline records, the queue has some pages for each io thread") {

@@ -107,7 +107,7 @@ void check_whole(const Replayed& replayed, const LivePlay& live) {
 class Recorded : RecorderUnderTest {
  public:
   Recorded(std::uint32_t seed, bool fails) : draw_(seed), fails_(fails) {
-    settings.segment = draw_(2000, 60'000);
+    settings.file_size = draw_(2000, 60'000);
     settings.commit = std::chrono::milliseconds(draw_(1, 300));
     start();
     for (std::uint32_t more = draw_(1, 4); more > 0; --more) open_stream();

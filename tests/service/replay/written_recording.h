@@ -13,7 +13,7 @@
 #include "chunker/chunker.h"
 #include "chunker/rule_json.h"
 #include "recording/format/row_digest.h"
-#include "tests/recording/segments.h"
+#include "tests/recording/recording_files.h"
 
 namespace millrace {
 
@@ -46,13 +46,13 @@ struct WrittenStream {
   }
 };
 
-// Writes the streams to a directory of one sealed segment file, in slices of `together` events, the
-// streams in turns. Answers are in the last slice of their stream.
+// Writes the streams to a directory of one sealed recording file, in slices of `together` events,
+// the streams in turns. Answers are in the last slice of their stream.
 inline void write_streams(const std::string& path, std::span<const WrittenStream> streams,
                           std::size_t together = 3) {
   using namespace recording;
   const auto directory = expect(Directory::open(path, Directory::For::writing));
-  auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  auto writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
   std::vector<Slice> next(streams.size());
   std::vector<std::size_t> offset(streams.size());
   for (std::uint32_t number = 0;; ++number) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk with faults. A process that loads this library by LD_PRELOAD calls its functions in place
-// of those of the C library. They affect only segment files (NAME.mcap), and the free space of file
-// systems. MILLRACE_DISK_FAULTS names the file of a Control, which another process has mapped too.
+// of those of the C library. They affect only recording files (NAME.mcap), and the free space of
+// file systems. MILLRACE_DISK_FAULTS names the file of a Control, which another process has mapped
+// too.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -55,7 +56,7 @@ constinit std::array<std::atomic<bool>, most_files> lost{};  // by descriptor: a
 
 bool is_segment_name(std::string_view path) { return path.ends_with(".mcap"); }
 
-bool is_segment_file(int descriptor) {
+bool is_recording_file(int descriptor) {
   std::array<char, 64> link{};
   std::array<char, 4096> path{};
   std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
@@ -63,10 +64,10 @@ bool is_segment_file(int descriptor) {
   return length > 0 && is_segment_name({path.data(), static_cast<std::size_t>(length)});
 }
 
-// The control if the call is one on a segment file, otherwise null.
+// The control if the call is one on a recording file, otherwise null.
 Control* control_of(int descriptor) {
   Control* const mapped = control;
-  return mapped && is_segment_file(descriptor) ? mapped : nullptr;
+  return mapped && is_recording_file(descriptor) ? mapped : nullptr;
 }
 
 // True for the first `left` calls.

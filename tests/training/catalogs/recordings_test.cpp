@@ -16,7 +16,7 @@ Samples positions(int first, int count) {
   return values;
 }
 
-void seal(recording::SegmentWriter& file) { REQUIRE(file.seal().has_value()); }
+void seal(recording::FileWriter& file) { REQUIRE(file.seal().has_value()); }
 
 // A finished stream with events, and one without.
 struct Recorded {

@@ -5,19 +5,19 @@
 #include <functional>
 #include <vector>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "recording/format/part_table.h"
 #include "service/commands/recordings/verify/problems.h"
 #include "service/commands/recordings/verify/slice_order.h"
 
 namespace millrace::recordings {
 
-// Reads every byte of one segment file: all checksums, each slice, and that the summary lists the
+// Reads every byte of one recording file: all checksums, each slice, and that the summary lists the
 // streams that are in the chunks. Confined to one thread.
 class FileCheck {
  public:
   // All must outlive it.
-  FileCheck(recording::SegmentFile& file, SliceOrder& order, Problems& problems)
+  FileCheck(recording::RecordingFile& file, SliceOrder& order, Problems& problems)
       : file_(file), order_(order), problems_(problems), number_(file.head().file) {}
 
   // Checks the file. Calls `read` with the place in the file after each chunk.
@@ -29,7 +29,7 @@ class FileCheck {
   bool check_left_out(const std::vector<recording::StreamPart>& found,
                       const std::vector<recording::StreamPart>& listed);
 
-  recording::SegmentFile& file_;
+  recording::RecordingFile& file_;
   SliceOrder& order_;
   Problems& problems_;
   const FileNumber number_;

@@ -17,7 +17,7 @@ namespace millrace::recordings {
 // Confined to one thread.
 class SliceOrder {
  public:
-  // `all_files`: no segment file was deleted, so that each stream begins with its first slice.
+  // `all_files`: no recording file was deleted, so that each stream begins with its first slice.
   SliceOrder(bool all_files, Problems& problems) : all_files_(all_files), problems_(problems) {}
 
   // The next slice of its stream. `run` is that of the file, `number` that of the slice.

@@ -21,7 +21,7 @@ namespace millrace::recordings {
 namespace {
 
 using recording::Reading;
-using recording::SegmentFile;
+using recording::RecordingFile;
 
 // The check of all files of a directory. Confined to one thread.
 class DirectoryCheck {
@@ -55,7 +55,7 @@ class DirectoryCheck {
 
  private:
   void check(FileNumber number) {
-    auto file = SegmentFile::open(directory_, number, Reading::copied);
+    auto file = RecordingFile::open(directory_, number, Reading::copied);
     if (!file) {
       // Retention may have deleted it.
       if (directory_.exists(number)) problems_.add(file.error());
@@ -70,7 +70,7 @@ class DirectoryCheck {
       pending_.push_back(number);
   }
 
-  bool has_removed(const SegmentFile& file) const {
+  bool has_removed(const RecordingFile& file) const {
     return std::ranges::any_of(file.channels(), [&](const auto& channel) {
       return removed_.contains(channel.second.number);
     });
@@ -85,7 +85,7 @@ class DirectoryCheck {
     const auto age = std::filesystem::file_time_type::clock::now() - written;
     const bool is_new = !error && age < std::chrono::minutes(1);
     if (directory_.has_maintainer() || (is_new && directory_.has_writer())) return;
-    const auto again = SegmentFile::open(directory_, number, Reading::copied);
+    const auto again = RecordingFile::open(directory_, number, Reading::copied);
     if (again && again->sealed() && has_removed(*again))
       problems_.add(number, "still has streams that were removed: " + cure_);
   }
@@ -103,7 +103,7 @@ class DirectoryCheck {
   void check_unsealed(FileNumber number, std::uint64_t torn) {
     const auto files = directory_.list();
     if (directory_.has_writer() && !files.empty() && files.back() == number) return;
-    const auto again = SegmentFile::open(directory_, number, Reading::copied);
+    const auto again = RecordingFile::open(directory_, number, Reading::copied);
     if (again && again->sealed()) return;
     if (!directory_.exists(number)) return;
     problems_.add(number, "left unsealed, with " + counted(torn, "byte") +

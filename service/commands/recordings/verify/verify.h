@@ -9,7 +9,7 @@
 
 namespace millrace::recordings {
 
-// Reads every byte of the segment files of a directory, which may be written meanwhile. With
+// Reads every byte of the recording files of a directory, which may be written meanwhile. With
 // `rows`, also cuts every whole stream again. Prints a line for each problem, then a summary.
 // Returns true if there is no problem. The error is a line: the directory cannot be read.
 //

@@ -12,7 +12,7 @@
 #include "chunker/chunker.h"
 #include "chunker/rule_json.h"
 #include "recording/files/directory.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 #include "recording/format/row_digest.h"
 #include "tests/support/temporary_directory.h"
 
@@ -59,7 +59,7 @@ class TestStream {
   }
 
   // Writes the events since the last slice. After the last event also the totals.
-  void slice(recording::SegmentWriter& to) {
+  void slice(recording::FileWriter& to) {
     recording::Slice slice{.stream = meta.number,
                            .first_event = first_event_,
                            .begin = begin_,
@@ -107,8 +107,8 @@ class RecordedDirectory {
   std::string operator/(const std::string& name) const { return path_ / name; }
   const recording::Directory& directory() const { return directory_; }
 
-  // Begins the next segment file.
-  recording::SegmentWriter file(std::uint64_t first_stream = 1, const std::string& run = "a") {
+  // Begins the next recording file.
+  recording::FileWriter file(std::uint64_t first_stream = 1, const std::string& run = "a") {
     recording::FileHead head;
     head.file = ++files_;
     head.run = std::string(32, run.front());
@@ -116,14 +116,14 @@ class RecordedDirectory {
     head.first_stream = first_stream;
     auto descriptor = directory_.create(files_);
     REQUIRE(descriptor.has_value());
-    auto writer = recording::SegmentWriter::begin(std::move(*descriptor), head);
+    auto writer = recording::FileWriter::begin(std::move(*descriptor), head);
     REQUIRE(writer.has_value());
     return std::move(*writer);
   }
   // Until the end of the test, a process is writing the directory.
   void hold_writer_lock() { REQUIRE(directory_.lock_for_writing()); }
 
-  static void commit(recording::SegmentWriter& file) {
+  static void commit(recording::FileWriter& file) {
     REQUIRE(file.write());
     REQUIRE(file.sync());
   }

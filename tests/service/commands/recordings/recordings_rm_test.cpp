@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 #include "tests/service/commands/recordings/recordings_command.h"
 #include "tests/support/failing_disk.h"
 
@@ -27,7 +27,7 @@ void damage(const RecordedDirectory& directory, std::uint64_t offset) {
 
 // Flips a bit of the samples of a chunk.
 void damage_chunk(const RecordedDirectory& directory, std::size_t chunk) {
-  const auto file = recording::SegmentFile::open(directory.directory(), 1);
+  const auto file = recording::RecordingFile::open(directory.directory(), 1);
   damage(directory, file->chunks()[chunk].offset + 1000);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("verify names the slices that rm had to leave out with a damaged chunk
 TEST_CASE("rm fails if a file cannot be read, because it may have the stream") {
   RecordedDirectory directory;
   record_three(directory);
-  std::ofstream(directory / "0000000002.mcap") << "This is no segment file, but text.\n";
+  std::ofstream(directory / "0000000002.mcap") << "This is no recording file, but text.\n";
   const Output removed = run({"recordings", "rm", directory.path(), "--number", "1"});
   CHECK(removed.exit_code == 1);
   CHECK(removed.err == "0000000002.mcap: is not an MCAP file\n");
@@ -230,7 +230,7 @@ TEST_CASE("rm that selects no stream writes nothing") {
   CHECK_FALSE(std::filesystem::exists(directory / "removed"));
 }
 
-TEST_CASE("a temporary file is deleted also if no segment file is left, and verify names it") {
+TEST_CASE("a temporary file is deleted also if no recording file is left, and verify names it") {
   RecordedDirectory directory;
   std::ofstream(directory / "0000000001.mcap.new") << "audio of all streams";
   std::ofstream(directory / "removed.new") << "1";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 
 #include <fcntl.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "recording/files/file.h"
-#include "recording/files/segment_file.h"
-#include "tests/recording/segments.h"
+#include "recording/files/recording_file.h"
+#include "tests/recording/recording_files.h"
 #include "tests/support/allocations.h"
 #include "tests/support/temporary_directory.h"
 
@@ -21,17 +21,17 @@ namespace {
 struct Recording {
   TemporaryDirectory temporary;
   Directory directory = expect(Directory::open(temporary.path(), Directory::For::writing));
-  SegmentWriter writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  FileWriter writer = expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
 
   void commit() {
     expect(writer.write());
     expect(writer.sync());
   }
-  SegmentFile open() { return expect(SegmentFile::open(directory, 1)); }
+  RecordingFile open() { return expect(RecordingFile::open(directory, 1)); }
   std::uint64_t size() { return file_size(expect(directory.open_to_read(1)).get()); }
 };
 
-std::size_t messages_of(SegmentFile& file) {
+std::size_t messages_of(RecordingFile& file) {
   std::size_t messages = 0;
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk)
     messages += expect(file.messages(chunk)).size();
@@ -49,7 +49,7 @@ TEST_CASE("a sealed file has all slices, and its parts") {
   a.add(recording.writer, 10, true);
   expect(recording.writer.seal());
 
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   CHECK(file.sealed());
   CHECK(file.head().file == 1);
   CHECK(file.verify());
@@ -70,11 +70,11 @@ TEST_CASE("a sealed file has all slices, and its parts") {
 TEST_CASE("committed slices can be read before the file is sealed") {
   Recording recording;
   TestStream stream(1);
-  CHECK(messages_of(*std::make_unique<SegmentFile>(recording.open())) == 0);
+  CHECK(messages_of(*std::make_unique<RecordingFile>(recording.open())) == 0);
   stream.add(recording.writer, 100);
   recording.commit();
   stream.add(recording.writer, 100);
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   CHECK_FALSE(file.sealed());
   CHECK(messages_of(file) == 1);
 }
@@ -82,7 +82,7 @@ TEST_CASE("committed slices can be read before the file is sealed") {
 TEST_CASE("a file without slices can be sealed") {
   Recording recording;
   expect(recording.writer.seal());
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   CHECK(file.sealed());
   CHECK(file.verify());
   CHECK(file.parts().empty());
@@ -99,7 +99,7 @@ TEST_CASE("messages are at multiples of 8 bytes of the file") {
     recording.commit();
   }
   expect(recording.writer.seal());
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk)
     for (const SliceMessage& message : expect(file.messages(chunk))) {
       CHECK(reinterpret_cast<std::uintptr_t>(message.bytes.data()) % 8 == 0);
@@ -116,12 +116,12 @@ TEST_CASE("a chunk has at most 64 KiB of records, or one message") {
   large.add(recording.writer, 100'000);
   small.add(recording.writer, 1'000);
   expect(recording.writer.seal());
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   std::set<std::size_t> sizes;
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk) {
     const std::size_t messages = expect(file.messages(chunk)).size();
     sizes.insert(messages);
-    CHECK((messages == 1 || file.chunks()[chunk].bytes <= SegmentWriter::chunk_bytes + 49));
+    CHECK((messages == 1 || file.chunks()[chunk].bytes <= FileWriter::chunk_bytes + 49));
   }
   CHECK(*sizes.begin() == 1);
   CHECK(*sizes.rbegin() >= 28);
@@ -166,7 +166,7 @@ TEST_CASE("an encoded slice is written as it is, with or without its last byte")
   recording.writer.copy(meta, {.channel = 1, .number = 1, .bytes = message}, slice);
   recording.writer.add_loss(9);
   expect(recording.writer.seal());
-  SegmentFile file = recording.open();
+  RecordingFile file = recording.open();
   for (const SliceMessage& read : expect(file.messages(0)))
     CHECK(std::ranges::equal(read.bytes, message));
   CHECK(file.parts().front().lost);
@@ -197,7 +197,7 @@ TEST_CASE("in steady state a slice needs no allocation") {
 TEST_CASE("an error of the disk is the result of the write") {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   REQUIRE(full >= 0);
-  const auto writer = SegmentWriter::begin(FileDescriptor(full), head_of(1));
+  const auto writer = FileWriter::begin(FileDescriptor(full), head_of(1));
   REQUIRE_FALSE(writer.has_value());
   CHECK((writer.error() == std::errc::no_space_on_device ||
          writer.error() == std::errc::no_such_device));

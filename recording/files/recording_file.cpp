@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/segment_file.h"
+#include "recording/files/recording_file.h"
 
 #include <algorithm>
 #include <system_error>
@@ -17,14 +17,14 @@ constexpr std::size_t most_named = 10;
 
 }  // namespace
 
-SegmentFile::SegmentFile(FileDescriptor file, FileNumber number, Reading reading)
+RecordingFile::RecordingFile(FileDescriptor file, FileNumber number, Reading reading)
     : file_(std::move(file)), reading_(reading) {
   head_.file = number;
   head_.first_stream = 0;
 }
 
-Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, FileNumber number,
-                                                   Reading reading) {
+Result<RecordingFile, std::string> RecordingFile::open(const Directory& directory,
+                                                       FileNumber number, Reading reading) {
   const std::string name = Directory::file_name(number);
   auto descriptor = directory.open_to_read(number);
   if (!descriptor) return name + ": " + descriptor.error().message();
@@ -35,9 +35,9 @@ Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, F
   }
 }
 
-Result<SegmentFile, std::string> SegmentFile::open(FileDescriptor descriptor, FileNumber number,
-                                                   Reading reading) {
-  SegmentFile file(std::move(descriptor), number, reading);
+Result<RecordingFile, std::string> RecordingFile::open(FileDescriptor descriptor, FileNumber number,
+                                                       Reading reading) {
+  RecordingFile file(std::move(descriptor), number, reading);
   file.size_ = file_size(file.file_.get());
   if (auto error = file.begin()) return Directory::file_name(number) + ": " + *error;
   auto summary = read_summary(file.window_);
@@ -49,12 +49,12 @@ Result<SegmentFile, std::string> SegmentFile::open(FileDescriptor descriptor, Fi
   return file;
 }
 
-void SegmentFile::close_if_sealed() {
+void RecordingFile::close_if_sealed() {
   if (sealed()) file_ = FileDescriptor();
 }
 
-// Reads the first records. Returns an error if this is not a segment file.
-std::optional<std::string> SegmentFile::begin() {
+// Reads the first records. Returns an error if this is not a recording file.
+std::optional<std::string> RecordingFile::begin() {
   window_.reset(file_.get(), size_);
   const auto start = read_start(window_.read(0, start_bytes));
   if (window_.unreadable() && (!start || !start->head)) return window_.unreadable().message();
@@ -72,7 +72,7 @@ std::optional<std::string> SegmentFile::begin() {
   return std::nullopt;
 }
 
-bool SegmentFile::refresh() {
+bool RecordingFile::refresh() {
   if (sealed()) return false;
   const std::uint64_t size = file_size(file_.get());
   if (size == size_) return false;
@@ -86,7 +86,7 @@ bool SegmentFile::refresh() {
 }
 
 // Finds further chunks by their markers.
-bool SegmentFile::scan() {
+bool RecordingFile::scan() {
   const std::size_t before = chunks_.size();
   scan_->reset(file_.get(), size_);
   while (const auto chunk = scan_->next()) add(*chunk);
@@ -100,7 +100,7 @@ bool SegmentFile::scan() {
   return true;
 }
 
-void SegmentFile::add(const FoundChunk& chunk) {
+void RecordingFile::add(const FoundChunk& chunk) {
   if (const auto& gap = scan_->damage()) damage(gap->begin, gap->end - gap->begin, gap->why);
   for (const ChannelRecord& channel : chunk.records.channels) {
     if (channel.meta)
@@ -117,7 +117,7 @@ void SegmentFile::add(const FoundChunk& chunk) {
   checked_.push_back(Checked::good);
 }
 
-void SegmentFile::take(FileSummary summary) {
+void RecordingFile::take(FileSummary summary) {
   summary_ = std::move(summary);
   channels_ = std::move(summary_->channels);
   chunks_ = std::move(summary_->chunks);
@@ -126,7 +126,7 @@ void SegmentFile::take(FileSummary summary) {
 }
 
 // A file that was scanned keeps its list of chunks, because readers count in the list.
-void SegmentFile::become_sealed() {
+void RecordingFile::become_sealed() {
   auto summary = read_summary(window_);
   if (!summary || !*summary) return;
   const auto same = [](const ChunkPlace& a, const ChunkPlace& b) { return a.offset == b.offset; };
@@ -138,33 +138,33 @@ void SegmentFile::become_sealed() {
 
 // Maps at least these bytes. Only whole chunks are read through the mapping, so that a process that
 // cuts the tail of the file cannot end this one.
-void SegmentFile::cover(std::uint64_t bytes) {
+void RecordingFile::cover(std::uint64_t bytes) {
   if (reading_ == Reading::copied || bytes == 0 ||
       (!maps_.empty() && maps_.back().bytes().size() >= bytes))
     return;
   maps_.emplace_back(file_.get(), sealed() ? bytes : std::max(2 * bytes, least_mapped));
 }
 
-std::uint64_t SegmentFile::torn_bytes() const {
+std::uint64_t RecordingFile::torn_bytes() const {
   if (sealed()) return 0;
   return begun_ ? size_ - std::min(size_, scan_->end()) : size_;
 }
 
-std::error_code SegmentFile::unreadable() const {
+std::error_code RecordingFile::unreadable() const {
   return window_.failed() ? window_.failed() : scan_->unreadable();
 }
 
-Bytes SegmentFile::read(std::uint64_t offset, std::uint64_t bytes, Reading reading) {
+Bytes RecordingFile::read(std::uint64_t offset, std::uint64_t bytes, Reading reading) {
   if (reading == Reading::copied) return window_.read(offset, bytes);
   return maps_.back().bytes().subspan(offset, bytes);
 }
 
-Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk) {
+Result<std::vector<SliceMessage>, Damage> RecordingFile::messages(std::size_t chunk) {
   return messages(chunk, reading_);
 }
 
-Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk,
-                                                                Reading reading) {
+Result<std::vector<SliceMessage>, Damage> RecordingFile::messages(std::size_t chunk,
+                                                                  Reading reading) {
   const ChunkPlace& place = chunks_[chunk];
   Checked& checked = checked_[chunk];
   const bool loaded = reading == Reading::copied || checked == Checked::good ||
@@ -188,7 +188,7 @@ Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chun
   return damage(place.offset, place.bytes, why);
 }
 
-std::optional<RawChunk> SegmentFile::raw_chunk(std::size_t chunk) {
+std::optional<RawChunk> RecordingFile::raw_chunk(std::size_t chunk) {
   if (!summary_) return std::nullopt;
   const auto entry = read_chunk_entry(window_, *summary_, chunks_[chunk].offset);
   if (!entry) return std::nullopt;
@@ -199,7 +199,7 @@ std::optional<RawChunk> SegmentFile::raw_chunk(std::size_t chunk) {
 }
 
 // Computes them through a buffer also if the file is mapped: the messages are not handed out.
-std::vector<StreamPart> SegmentFile::parts() {
+std::vector<StreamPart> RecordingFile::parts() {
   if (lists_parts()) {
     auto read = read_parts(window_, *summary_);
     if (read) return std::move(*read);
@@ -214,7 +214,7 @@ std::vector<StreamPart> SegmentFile::parts() {
   return parts_.list();
 }
 
-void SegmentFile::add_parts(std::size_t chunk, const std::vector<SliceMessage>& messages) {
+void RecordingFile::add_parts(std::size_t chunk, const std::vector<SliceMessage>& messages) {
   SliceDecoder decoder;
   for (const SliceMessage& message : messages) {
     const auto meta = channels_.find(message.channel);
@@ -233,7 +233,7 @@ void SegmentFile::add_parts(std::size_t chunk, const std::vector<SliceMessage>& 
   }
 }
 
-bool SegmentFile::verify(const Visit& visit) {
+bool RecordingFile::verify(const Visit& visit) {
   std::uint64_t end = 0;
   std::uint32_t crc = 0;
   // Adds the bytes up to `to` to the checksum of the data section. If the file has damage, the
@@ -267,12 +267,12 @@ bool SegmentFile::verify(const Visit& visit) {
   return damages_.empty();
 }
 
-Damage SegmentFile::damage(std::uint64_t offset, std::uint64_t bytes, std::string why) {
+Damage RecordingFile::damage(std::uint64_t offset, std::uint64_t bytes, std::string why) {
   damages_.push_back({head_.file, offset, bytes, std::move(why)});
   return damages_.back();
 }
 
-std::string SegmentFile::lost_streams(const ChunkPlace& place) const {
+std::string RecordingFile::lost_streams(const ChunkPlace& place) const {
   std::string text;
   std::size_t named = 0;
   for (const std::uint16_t channel : place.channels) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segment files that are damaged and forged: recovery, and before and after it every read. The
+// Recording files that are damaged and forged: recovery, and before and after it every read. The
 // input is a sequence of changes of a good file. If the first byte says so, the checksums are made
 // right afterwards, so that the code behind them is reached.
 #include <algorithm>
@@ -97,7 +97,7 @@ void correct(Content& content) {
 }
 
 // Reads all of the file. Returns its messages.
-Messages check_reads(SegmentFile& file) {
+Messages check_reads(RecordingFile& file) {
   const Messages messages = read_all(file);
   for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk)
     static_cast<void>(file.messages(chunk));
@@ -110,7 +110,7 @@ Messages check_reads(SegmentFile& file) {
 }
 
 void check(const Base& base, bool corrected) {
-  auto file = SegmentFile::open(base.directory, 1);
+  auto file = RecordingFile::open(base.directory, 1);
   Messages before;
   bool sealed = false;
   if (file) {
@@ -121,7 +121,7 @@ void check(const Base& base, bool corrected) {
   const auto recovered = recover(base.directory, 1);
   require(file.has_value() == recovered.has_value(), "a file that can be read can be recovered");
   if (!recovered) return;
-  SegmentFile again = expect(SegmentFile::open(base.directory, 1));
+  RecordingFile again = expect(RecordingFile::open(base.directory, 1));
   require(again.sealed(), "a recovered file is sealed");
   const Messages after = check_reads(again);
   require(sealed || again.damages().empty(), "a recovered file is good");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes segment files for tests in Python:
+// Writes recording files for tests in Python:
 //
-//   write_segments DIRECTORY example
-//   write_segments DIRECTORY streams STREAMS SLICES FRAMES
+//   write_recording DIRECTORY example
+//   write_recording DIRECTORY streams STREAMS SLICES FRAMES
 //
 // `example` is the file of docs/recording_format.md. `streams` writes slices of that many frames of
 // 16-bit audio, one per stream in turn, with a commit every 4 MiB.
@@ -10,23 +10,23 @@
 #include <string>
 #include <string_view>
 
-#include "recording/files/segment_writer.h"
-#include "tests/recording/segments.h"
+#include "recording/files/file_writer.h"
+#include "tests/recording/recording_files.h"
 
 namespace millrace::recording {
 namespace {
 
-SegmentWriter begin(const Directory& directory) {
-  return expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+FileWriter begin(const Directory& directory) {
+  return expect(FileWriter::begin(expect(directory.create(1)), head_of(1)));
 }
 
-void commit(SegmentWriter& writer) {
+void commit(FileWriter& writer) {
   expect(writer.write());
   expect(writer.sync());
 }
 
 void write_example(const Directory& directory) {
-  SegmentWriter writer = begin(directory);
+  FileWriter writer = begin(directory);
   const StreamMeta meta{.number = 17,
                         .name = "call-4711",
                         .pipeline = "asr",
@@ -69,7 +69,7 @@ void write_example(const Directory& directory) {
 
 void write_streams(const Directory& directory, std::size_t streams, std::size_t slices,
                    std::size_t frames) {
-  SegmentWriter writer = begin(directory);
+  FileWriter writer = begin(directory);
   std::vector<TestStream> all;
   for (std::size_t stream = 1; stream <= streams; ++stream) all.emplace_back(stream);
   for (std::size_t slice = 0; slice < slices; ++slice)

@@ -18,11 +18,11 @@
 
 namespace millrace::recording {
 
-// The segment files of a directory that can be read, and its catalog, which refresh() brings up to
-// date. Confined to one thread. Functions throw std::system_error if the disk fails.
-class SegmentFiles {
+// The recording files of a directory that can be read, and its catalog, which refresh() brings up
+// to date. Confined to one thread. Functions throw std::system_error if the disk fails.
+class RecordingFiles {
  public:
-  explicit SegmentFiles(Directory directory);
+  explicit RecordingFiles(Directory directory);
 
   // Compares the directory with what was read of it, and reads the difference. True if there is
   // any. If a service is recording, all that it wrote before this call is read.
@@ -75,7 +75,7 @@ class SegmentFiles {
   void leave_replaced();
   void update_catalog();
   std::shared_ptr<IndexedFile> newly_sealed(const CatalogFile& identity);
-  void put(CatalogFile identity, SegmentFile& file);
+  void put(CatalogFile identity, RecordingFile& file);
   void replace_catalog(bool in_memory);
   void keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/writer/segment_series.h"
+#include "recording/writer/file_series.h"
 
 #include <poll.h>
 
@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "recording/files/recording_file.h"
 #include "recording/files/rewrite.h"
-#include "recording/files/segment_file.h"
 
 namespace millrace::recording {
 namespace {
@@ -70,9 +70,9 @@ Duration timed(const Work& work) {
 }
 
 // A file that cannot be read is an error, whatever the reason.
-Result<SegmentFile, std::string> open_file(const Directory& directory, FileNumber number) {
+Result<RecordingFile, std::string> open_file(const Directory& directory, FileNumber number) {
   try {
-    return SegmentFile::open(directory, number, Reading::copied);
+    return RecordingFile::open(directory, number, Reading::copied);
   } catch (const std::system_error& error) {
     return std::string(error.what());
   }
@@ -84,8 +84,8 @@ bool is_disk_full(std::error_code why) {
   return why == std::errc::no_space_on_device || why.value() == EDQUOT;
 }
 
-SegmentSeries::SegmentSeries(std::string directory, Duration lock_wait, WallClock wall,
-                             RecordingStats& stats, RecorderNotices& notices)
+FileSeries::FileSeries(std::string directory, Duration lock_wait, WallClock wall,
+                       RecordingStats& stats, RecorderNotices& notices)
     : wall_(std::move(wall)),
       stats_(stats),
       notices_(notices),
@@ -106,14 +106,14 @@ SegmentSeries::SegmentSeries(std::string directory, Duration lock_wait, WallCloc
   }
 }
 
-void SegmentSeries::open_to_write(Duration lock_wait) {
+void FileSeries::open_to_write(Duration lock_wait) {
   Directory directory = open_directory(path_, lock_wait);
   find_numbers(directory);
   if (const unsigned mode = directory.mode(); (mode & 077) != 0) notices_.shared(mode);
   directory_.emplace(std::move(directory));
 }
 
-Result<void, std::error_code> SegmentSeries::open() {
+Result<void, std::error_code> FileSeries::open() {
   if (directory_) return {};
   return or_no_memory([&]() -> Result<void, std::error_code> {
     try {
@@ -128,11 +128,11 @@ Result<void, std::error_code> SegmentSeries::open() {
 }
 
 // The numbers that are in use, whichever of the files are left.
-void SegmentSeries::find_numbers(const Directory& directory) {
+void FileSeries::find_numbers(const Directory& directory) {
   found_ = directory.list();
   const std::uint64_t last = find_last(directory);
   // Without the file `next`, another stream could get a number that is in use. If only its content
-  // is damaged, the newest segment file has the number.
+  // is damaged, the newest recording file has the number.
   std::uint64_t kept = 1;
   try {
     kept = directory.next_stream();
@@ -154,7 +154,7 @@ void SegmentSeries::find_numbers(const Directory& directory) {
 
 // The number of the next stream by the newest file that can be read; 0 without such a file. Older
 // files that are not sealed stay as they are: to read them could take long.
-std::uint64_t SegmentSeries::find_last(const Directory& directory) {
+std::uint64_t FileSeries::find_last(const Directory& directory) {
   if (found_.empty()) return 0;
   number_ = std::max(number_, found_.back());
   for (const FileNumber number : found_ | std::views::reverse) {
@@ -172,14 +172,14 @@ std::uint64_t SegmentSeries::find_last(const Directory& directory) {
   return 0;
 }
 
-void SegmentSeries::count(const Recovered& recovered) {
-  stats_.segments[SegmentEvent::recovered].add();
-  if (recovered.cut_bytes > 0) stats_.segments[SegmentEvent::truncated].add();
+void FileSeries::count(const Recovered& recovered) {
+  stats_.files[FileEvent::recovered].add();
+  if (recovered.cut_bytes > 0) stats_.files[FileEvent::truncated].add();
   stats_.truncated_bytes.add(recovered.cut_bytes);
   notices_.recovered(recovered);
 }
 
-Result<void, std::error_code> SegmentSeries::begin() {
+Result<void, std::error_code> FileSeries::begin() {
   if (const auto opened = open(); !opened) return opened;
   const auto error = full_ ? recover_full() : std::nullopt;
   auto created = create_next();
@@ -193,7 +193,7 @@ Result<void, std::error_code> SegmentSeries::begin() {
   return created;
 }
 
-std::optional<std::string> SegmentSeries::recover_full() {
+std::optional<std::string> FileSeries::recover_full() {
   try {
     // Upkeep removes temporary files, and the recovery may make one.
     FileDescriptor lock;
@@ -214,14 +214,14 @@ std::optional<std::string> SegmentSeries::recover_full() {
 }
 
 // The number is kept before a file has it.
-Result<void, std::error_code> SegmentSeries::keep_numbers() {
+Result<void, std::error_code> FileSeries::keep_numbers() {
   if (kept_stream_ == next_stream_) return {};
   const auto kept = directory_->keep_next_stream(next_stream_);
   if (kept) kept_stream_ = next_stream_;
   return kept;
 }
 
-Result<void, std::error_code> SegmentSeries::skip_taken() {
+Result<void, std::error_code> FileSeries::skip_taken() {
   return or_no_memory([&]() -> Result<void, std::error_code> {
     try {
       const std::vector<FileNumber> files = directory_->list();
@@ -233,16 +233,16 @@ Result<void, std::error_code> SegmentSeries::skip_taken() {
   });
 }
 
-Result<void, std::error_code> SegmentSeries::create_next() {
+Result<void, std::error_code> FileSeries::create_next() {
   const FileNumber number = number_ + 1;
   if (const auto kept = keep_numbers(); !kept) return failed(FileOperation::write, kept.error());
   auto file = directory_->create(number);
   if (!file) return failed(FileOperation::open, file.error());
-  auto writer = SegmentWriter::begin(std::move(*file), {.file = number,
-                                                        .run = run_,
-                                                        .id = random_id(),
-                                                        .first_stream = next_stream_,
-                                                        .created = wall_().count()});
+  auto writer = FileWriter::begin(std::move(*file), {.file = number,
+                                                     .run = run_,
+                                                     .id = random_id(),
+                                                     .first_stream = next_stream_,
+                                                     .created = wall_().count()});
   const auto synced = writer ? directory_->sync() : Result<void, std::error_code>();
   if (!writer || !synced) {
     const auto why = failed(writer ? FileOperation::fsync : FileOperation::write,
@@ -253,11 +253,11 @@ Result<void, std::error_code> SegmentSeries::create_next() {
   }
   writer_.emplace(std::move(*writer));
   number_ = number;
-  stats_.segments[SegmentEvent::created].add();
+  stats_.files[FileEvent::created].add();
   return {};
 }
 
-Result<void, std::error_code> SegmentSeries::commit() {
+Result<void, std::error_code> FileSeries::commit() {
   const std::size_t bytes = writer_->uncommitted();
   if (bytes == 0) return {};
   Result<void, std::error_code> done;
@@ -281,19 +281,19 @@ Result<void, std::error_code> SegmentSeries::commit() {
   return done;
 }
 
-Result<void, std::error_code> SegmentSeries::seal() {
+Result<void, std::error_code> FileSeries::seal() {
   const auto sealed = or_no_memory([&] { return writer_->seal(); });
   if (!sealed) {
     fail(FileOperation::write, sealed.error());
     return sealed;
   }
   writer_.reset();
-  stats_.segments[SegmentEvent::sealed].add();
+  stats_.files[FileEvent::sealed].add();
   notices_.sealed(number_);
   return {};
 }
 
-std::uint64_t SegmentSeries::free_bytes() const {
+std::uint64_t FileSeries::free_bytes() const {
   try {
     return directory_ ? directory_->free_bytes() : 0;
   } catch (const std::system_error&) {
@@ -301,19 +301,19 @@ std::uint64_t SegmentSeries::free_bytes() const {
   }
 }
 
-bool SegmentSeries::is_removed() const {
+bool FileSeries::is_removed() const {
   const auto file = directory_->open_to_read(number_);
   return !file && file.error() == std::errc::no_such_file_or_directory;
 }
 
-void SegmentSeries::abandon(std::string_view why) {
+void FileSeries::abandon(std::string_view why) {
   writer_.reset();
-  stats_.segments[SegmentEvent::quarantined].add();
+  stats_.files[FileEvent::quarantined].add();
   notices_.left_unsealed(number_, why);
 }
 
 // A file that has no space is recovered when there is space again: its content is not in doubt.
-void SegmentSeries::fail(FileOperation operation, std::error_code why) {
+void FileSeries::fail(FileOperation operation, std::error_code why) {
   (void)failed(operation, why);
   stats_.unsynced_bytes.set(0);
   if (is_disk_full(why) && operation == FileOperation::write) {
@@ -325,7 +325,7 @@ void SegmentSeries::fail(FileOperation operation, std::error_code why) {
   abandon(why.message());
 }
 
-std::error_code SegmentSeries::failed(FileOperation operation, std::error_code why) {
+std::error_code FileSeries::failed(FileOperation operation, std::error_code why) {
   stats_.errors[operation].add();
   return why;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,7 +22,7 @@ std::size_t size_of(std::span<const Bytes> parts) {
 
 }  // namespace
 
-struct SegmentWriter::Impl {
+struct FileWriter::Impl {
   Impl(FileDescriptor opened, const FileHead& head, std::uint64_t reserved_bytes)
       : file(std::move(opened)),
         reserved_step(reserved_bytes),
@@ -125,29 +125,28 @@ struct SegmentWriter::Impl {
   SummaryWriter summary;
 };
 
-Result<SegmentWriter, std::error_code> SegmentWriter::begin(FileDescriptor file,
-                                                            const FileHead& head,
-                                                            std::uint64_t reserved) {
-  SegmentWriter writer(std::make_unique<Impl>(std::move(file), head, reserved));
+Result<FileWriter, std::error_code> FileWriter::begin(FileDescriptor file, const FileHead& head,
+                                                      std::uint64_t reserved) {
+  FileWriter writer(std::make_unique<Impl>(std::move(file), head, reserved));
   auto done = writer.write();
   if (done) done = writer.sync();
   if (!done) return done.error();
   return writer;
 }
 
-SegmentWriter::SegmentWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SegmentWriter::SegmentWriter(SegmentWriter&&) noexcept = default;
-SegmentWriter& SegmentWriter::operator=(SegmentWriter&&) noexcept = default;
-SegmentWriter::~SegmentWriter() = default;
+FileWriter::FileWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+FileWriter::FileWriter(FileWriter&&) noexcept = default;
+FileWriter& FileWriter::operator=(FileWriter&&) noexcept = default;
+FileWriter::~FileWriter() = default;
 
-bool SegmentWriter::has_channel(std::uint64_t stream) const {
+bool FileWriter::has_channel(std::uint64_t stream) const {
   return impl_->summary.parts().find(stream) != nullptr;
 }
 
-std::size_t SegmentWriter::channels() const { return impl_->summary.parts().size(); }
+std::size_t FileWriter::channels() const { return impl_->summary.parts().size(); }
 
-void SegmentWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
-                        const Slice& slice, std::span<const Bytes> frames) {
+void FileWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
+                     const Slice& slice, std::span<const Bytes> frames) {
   const auto around = impl_->encoder.encode_around(slice, size_of(frames));
   std::vector<Bytes>& parts = impl_->parts;
   parts.assign(1, around.before);
@@ -157,34 +156,33 @@ void SegmentWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64
   impl_->add(meta, next, number, wall, slice, parts);
 }
 
-void SegmentWriter::copy(const StreamMeta& meta, const SliceMessage& message, const Slice& slice) {
+void FileWriter::copy(const StreamMeta& meta, const SliceMessage& message, const Slice& slice) {
   // Without the last zero byte.
   const Bytes payload = message.bytes.first(message.bytes.size() - message.bytes.size() % 8);
   impl_->add(meta, message.channel, message.number, message.wall, slice, {&payload, 1});
 }
 
-void SegmentWriter::copy(const RawChunk& chunk,
-                         const std::map<std::uint16_t, StreamMeta>& channels) {
+void FileWriter::copy(const RawChunk& chunk, const std::map<std::uint16_t, StreamMeta>& channels) {
   for (const mcap::IndexPlace& index : chunk.entry.indexes)
     impl_->summary.add_channel(index.channel, channels.at(index.channel));
   impl_->copy(chunk);
 }
 
-void SegmentWriter::set_part(const StreamPart& part, const StreamMeta& meta) {
+void FileWriter::set_part(const StreamPart& part, const StreamMeta& meta) {
   impl_->summary.add_channel(part.channel, meta);
   impl_->summary.parts().put(part);
 }
 
-void SegmentWriter::add_loss(std::uint64_t stream) { impl_->summary.parts().set_lost(stream); }
+void FileWriter::add_loss(std::uint64_t stream) { impl_->summary.parts().set_lost(stream); }
 
-std::size_t SegmentWriter::uncommitted() const {
+std::size_t FileWriter::uncommitted() const {
   return impl_->pending.size() + (impl_->chunk.begun() ? impl_->chunk.index_bytes() : 0);
 }
 
-std::uint64_t SegmentWriter::size() const { return impl_->written + uncommitted(); }
+std::uint64_t FileWriter::size() const { return impl_->written + uncommitted(); }
 
-Result<void, std::error_code> SegmentWriter::write() { return impl_->write(); }
-Result<void, std::error_code> SegmentWriter::sync() { return sync_data(impl_->file.get()); }
-Result<void, std::error_code> SegmentWriter::seal() { return impl_->seal(); }
+Result<void, std::error_code> FileWriter::write() { return impl_->write(); }
+Result<void, std::error_code> FileWriter::sync() { return sync_data(impl_->file.get()); }
+Result<void, std::error_code> FileWriter::seal() { return impl_->seal(); }
 
 }  // namespace millrace::recording

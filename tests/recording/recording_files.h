@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 
 namespace millrace::recording {
 
-// Values for tests that write segment files.
+// Values for tests that write recording files.
 
 inline FileHead head_of(FileNumber file) {
   return {.file = file,
@@ -42,7 +42,7 @@ class TestStream {
  public:
   explicit TestStream(std::uint64_t number) : meta_(meta_of(number)) {}
 
-  void add(SegmentWriter& writer, std::size_t frames, bool last = false) {
+  void add(FileWriter& writer, std::size_t frames, bool last = false) {
     std::vector<TimedEvent> events;
     if (slices_ == 0) events.push_back({{.kind = Event::Kind::open}, time()});
     events.push_back({{.kind = Event::Kind::frames, .count = frames}, time()});

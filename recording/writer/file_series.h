@@ -13,15 +13,15 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "recording/files/directory.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/file_writer.h"
 #include "recording/writer/recorder_notices.h"
 #include "recording/writer/stats.h"
 
 namespace millrace::recording {
 
-// The segment files that one process writes, one after the other. After an error of the file that
+// The recording files that one process writes, one after the other. After an error of the file that
 // is being written, that file is abandoned: no call is repeated on it. Confined to one thread.
-class SegmentSeries {
+class FileSeries {
  public:
   // Nanoseconds since 1970, for times in files.
   using WallClock = std::function<Duration()>;
@@ -30,8 +30,8 @@ class SegmentSeries {
   // std::runtime_error with a line about it. A fault of the disk is no such error: open() tries
   // again. Waits up to `lock_wait` for the lock of the writer: a command that repairs the directory
   // has it for a short time. `stats` and `notices` must outlive it.
-  SegmentSeries(std::string directory, Duration lock_wait, WallClock wall, RecordingStats& stats,
-                RecorderNotices& notices);
+  FileSeries(std::string directory, Duration lock_wait, WallClock wall, RecordingStats& stats,
+             RecorderNotices& notices);
 
   // The number of the next stream: no stream of the directory had it, or a later one. 0: it is not
   // known, because the directory could not be read yet.
@@ -47,7 +47,7 @@ class SegmentSeries {
 
   bool is_open() const { return writer_.has_value(); }
   // Requires: is_open().
-  SegmentWriter& writer() { return *writer_; }
+  FileWriter& writer() { return *writer_; }
   FileNumber number() const { return number_; }  // the last file
 
   // Begins the next file. The first time, it recovers the last one before. Requires: not is_open().
@@ -81,7 +81,7 @@ class SegmentSeries {
   Duration lock_wait_;                  // for the first recovery
   std::optional<Directory> directory_;  // with the lock of the writer
   const std::string run_;
-  std::optional<SegmentWriter> writer_;
+  std::optional<FileWriter> writer_;
   FileNumber number_ = 0;
   std::uint64_t next_stream_ = 0;
   std::uint64_t kept_stream_ = 0;   // the number that the directory keeps

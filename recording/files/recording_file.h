@@ -24,7 +24,7 @@
 
 namespace millrace::recording {
 
-// A part of a segment file that cannot be read.
+// A part of a recording file that cannot be read.
 struct Damage {
   FileNumber file = 0;
   std::uint64_t offset = 0;  // where the part begins
@@ -35,27 +35,27 @@ struct Damage {
 
 // How messages() reads a file.
 enum class Reading : std::uint8_t {
-  mapped,  // in place: the messages are valid as long as the SegmentFile
+  mapped,  // in place: the messages are valid as long as the RecordingFile
   copied   // into a buffer: they are valid until its next call. For all that must survive a disk
            // that fails at any moment: a read error of a mapping kills the process.
 };
 
-// One segment file: sealed, or still being written, or left unsealed. A sealed file is read by its
-// summary, any other by its markers, and so is a sealed file whose summary is damaged. Never
+// One recording file: sealed, or still being written, or left unsealed. A sealed file is read by
+// its summary, any other by its markers, and so is a sealed file whose summary is damaged. Never
 // returns bytes whose checksum is not good. While another process writes, cuts or replaces the
 // file, all that was returned stays valid. A part that the disk cannot read is damage.
 //
 // Confined to one thread; several objects may read one file. Functions that read throw
 // std::system_error if the file cannot be examined or mapped.
-class SegmentFile {
+class RecordingFile {
  public:
   // Opens the file. The error is one line: it cannot be opened, is not MCAP, has another profile or
   // a later version, or its beginning cannot be read.
-  static Result<SegmentFile, std::string> open(const Directory& directory, FileNumber number,
-                                               Reading reading = Reading::mapped);
+  static Result<RecordingFile, std::string> open(const Directory& directory, FileNumber number,
+                                                 Reading reading = Reading::mapped);
   // The same for a file that is open.
-  static Result<SegmentFile, std::string> open(FileDescriptor descriptor, FileNumber number,
-                                               Reading reading = Reading::mapped);
+  static Result<RecordingFile, std::string> open(FileDescriptor descriptor, FileNumber number,
+                                                 Reading reading = Reading::mapped);
 
   // If the metadata is damaged or not yet written, only `file` is known, and perhaps `id`.
   const FileHead& head() const { return head_; }
@@ -105,7 +105,7 @@ class SegmentFile {
  private:
   enum class Checked : std::uint8_t { no, good, bad };
 
-  SegmentFile(FileDescriptor file, FileNumber number, Reading reading);
+  RecordingFile(FileDescriptor file, FileNumber number, Reading reading);
   std::optional<std::string> begin();
   bool scan();
   void add(const FoundChunk& chunk);

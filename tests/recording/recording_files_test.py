@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segment files that are read by PyPI's mcap, and by struct and zlib: independently of Millrace."""
+"""Recording files that are read by PyPI's mcap, and by struct and zlib: independently of Millrace."""
 import os
 import re
 import subprocess
@@ -15,8 +15,8 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "recording_format.md"
 
 
 def written(directory, *how):
-    """A segment file by the program of this folder."""
-    subprocess.run([os.environ["WRITE_SEGMENTS"], directory, *map(str, how)], check=True)
+    """A recording file by the program of this folder."""
+    subprocess.run([os.environ["WRITE_RECORDING"], directory, *map(str, how)], check=True)
     return Path(directory) / "0000000001.mcap"
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/reader/segment_files.h"
+#include "recording/reader/recording_files.h"
 
 #include <sys/stat.h>
 
@@ -33,9 +33,9 @@ bool is_no_file(std::error_code error) {
 }
 
 // Names the file in the errors of reading it.
-Result<SegmentFile, std::string> read_file(FileDescriptor descriptor, FileNumber number) {
+Result<RecordingFile, std::string> read_file(FileDescriptor descriptor, FileNumber number) {
   try {
-    return SegmentFile::open(std::move(descriptor), number);
+    return RecordingFile::open(std::move(descriptor), number);
   } catch (const std::system_error& error) {
     throw std::system_error(error.code(), Directory::file_name(number));
   }
@@ -47,14 +47,14 @@ bool same(const CatalogFile& a, const CatalogFile& b) {
 
 }  // namespace
 
-SegmentFiles::SegmentFiles(Directory directory)
+RecordingFiles::RecordingFiles(Directory directory)
     : directory_(std::move(directory)),
       inode_(inode_of(directory_.path())),
-      // A directory without segment files may be another one, whose name was mistyped.
+      // A directory without recording files may be another one, whose name was mistyped.
       catalog_(directory_.list().empty() ? Catalog::in_memory()
                                          : Catalog::open(directory_.path(), inode_)) {}
 
-bool SegmentFiles::refresh() {
+bool RecordingFiles::refresh() {
   catalog_current_ = false;
   // In this order: if a service writes no longer, all that it wrote is read.
   const bool written = directory_.has_writer();
@@ -82,14 +82,14 @@ bool SegmentFiles::refresh() {
 
 // nullopt: it was deleted. Any other error may pass, as if the process has no free descriptor: a
 // reader that went on would have less than the directory has.
-std::optional<FileDescriptor> SegmentFiles::open_file(FileNumber number) const {
+std::optional<FileDescriptor> RecordingFiles::open_file(FileNumber number) const {
   auto file = directory_.open_to_read(number);
   if (file) return std::move(*file);
   if (file.error() == std::errc::no_such_file_or_directory) return std::nullopt;
   throw std::system_error(file.error(), Directory::file_name(number));
 }
 
-SegmentFiles::Identities SegmentFiles::identities() {
+RecordingFiles::Identities RecordingFiles::identities() {
   Identities found;
   for (const FileNumber number : directory_.list()) {
     std::optional<FileDescriptor> file;
@@ -114,7 +114,7 @@ SegmentFiles::Identities SegmentFiles::identities() {
 
 // Reads on in the files that were not sealed. Files that were replaced or deleted stay with the
 // readers that have them.
-void SegmentFiles::leave_replaced() {
+void RecordingFiles::leave_replaced() {
   const auto replaced = [&](FileNumber number, const IndexedFile& file) {
     const auto here = present_.find(number);
     return here == present_.end() || here->second.inode != file.inode;
@@ -132,7 +132,7 @@ void SegmentFiles::leave_replaced() {
   }
 }
 
-void SegmentFiles::replace_catalog(bool in_memory) {
+void RecordingFiles::replace_catalog(bool in_memory) {
   catalog_current_ = false;
   catalog_ = Catalog::in_memory();
   if (in_memory) return;
@@ -140,7 +140,7 @@ void SegmentFiles::replace_catalog(bool in_memory) {
   catalog_ = Catalog::open(directory_.path(), inode_);
 }
 
-void SegmentFiles::update_catalog() {
+void RecordingFiles::update_catalog() {
   Identities known;
   bool begun = false;
   const auto read_known = [&] {
@@ -189,9 +189,9 @@ void SegmentFiles::update_catalog() {
   if (begun) catalog_.commit();
 }
 
-// A file that the catalog does not have. Null: it is not sealed, is no segment file, or was
+// A file that the catalog does not have. Null: it is not sealed, is no recording file, or was
 // deleted.
-std::shared_ptr<IndexedFile> SegmentFiles::newly_sealed(const CatalogFile& identity) {
+std::shared_ptr<IndexedFile> RecordingFiles::newly_sealed(const CatalogFile& identity) {
   const FileNumber number = identity.number;
   if (const auto found = unsealed_.find(number); found != unsealed_.end()) {
     const auto file = found->second;
@@ -214,26 +214,26 @@ std::shared_ptr<IndexedFile> SegmentFiles::newly_sealed(const CatalogFile& ident
   return nullptr;
 }
 
-void SegmentFiles::put(CatalogFile identity, SegmentFile& file) {
+void RecordingFiles::put(CatalogFile identity, RecordingFile& file) {
   catalog_.forget(identity.number);
   identity.run = file.head().run;
   catalog_.put(identity, file.channels(), file.parts());
 }
 
-std::string SegmentFiles::run_of(FileNumber number) const {
+std::string RecordingFiles::run_of(FileNumber number) const {
   if (const auto found = unsealed_.find(number); found != unsealed_.end())
     return found->second->file.head().run;
   const auto found = sealed_.find(number);
   return found == sealed_.end() ? std::string() : found->second.run;
 }
 
-std::vector<std::string> SegmentFiles::problems() const {
+std::vector<std::string> RecordingFiles::problems() const {
   std::vector<std::string> lines;
   for (const auto& [number, line] : unreadable_) lines.push_back(line);
   return lines;
 }
 
-Result<std::shared_ptr<IndexedFile>, std::string> SegmentFiles::indexed(FileNumber number) {
+Result<std::shared_ptr<IndexedFile>, std::string> RecordingFiles::indexed(FileNumber number) {
   if (const auto found = unsealed_.find(number); found != unsealed_.end()) return found->second;
   const auto known = sealed_.find(number);
   const std::string damaged = "damaged: file " + std::to_string(number);
@@ -252,7 +252,7 @@ Result<std::shared_ptr<IndexedFile>, std::string> SegmentFiles::indexed(FileNumb
   return file;
 }
 
-void SegmentFiles::keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file) {
+void RecordingFiles::keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file) {
   opened_[number] = file;
   std::erase(recent_, file);
   if (recent_.size() >= most_recent) recent_.pop_back();

@@ -22,14 +22,14 @@
 
 namespace millrace::recording {
 
-// Writes one segment file (docs/recording_format.md): slices are collected in chunks of at most
+// Writes one recording file (docs/recording_format.md): slices are collected in chunks of at most
 // 64 KiB or one message, and write() writes all of them. The writer keeps the chunks that are not
 // written in memory, and for the summary the channels and some bytes per slice.
 //
 // After an error the file is in an unknown state: destroy the writer without seal(); the file stays
 // unsealed for `repair`. A failed sync is not repeated. Confined to one thread. Does not allocate
 // per slice in steady state.
-class SegmentWriter {
+class FileWriter {
  public:
   static constexpr std::size_t chunk_bytes = 64 << 10;
   static constexpr std::size_t most_channels = 32'000;
@@ -39,11 +39,11 @@ class SegmentWriter {
   // The file must be new and empty. Writes and syncs its head. `reserved`: the file system reserves
   // space in steps of this size, so that a commit needs no new blocks; 0: none, for a copy.
   // Requires: head.id is 32 hex digits.
-  static Result<SegmentWriter, std::error_code> begin(FileDescriptor file, const FileHead& head,
-                                                      std::uint64_t reserved = reserved_bytes);
-  SegmentWriter(SegmentWriter&&) noexcept;
-  SegmentWriter& operator=(SegmentWriter&&) noexcept;
-  ~SegmentWriter();
+  static Result<FileWriter, std::error_code> begin(FileDescriptor file, const FileHead& head,
+                                                   std::uint64_t reserved = reserved_bytes);
+  FileWriter(FileWriter&&) noexcept;
+  FileWriter& operator=(FileWriter&&) noexcept;
+  ~FileWriter();
 
   // Room for another slice of a stream with this much in the file: a stream needs a channel.
   bool has_channel(std::uint64_t stream) const;
@@ -81,7 +81,7 @@ class SegmentWriter {
 
  private:
   struct Impl;
-  explicit SegmentWriter(std::unique_ptr<Impl> impl);
+  explicit FileWriter(std::unique_ptr<Impl> impl);
 
   std::unique_ptr<Impl> impl_;
 };
