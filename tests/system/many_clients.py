@@ -2,8 +2,10 @@
 """The base class of tests with many clients."""
 import contextlib
 import resource
+import signal
 
 from faults import FaultTest
+from harness import wait_for
 from raw_client import BINARY, RawClient, frame, upgrade
 
 
@@ -16,6 +18,16 @@ class ManyClientsTest(FaultTest):
 
     def join(self, service, request=None):
         return self.many_clients.enter_context(RawClient(service.port, request))
+
+    @contextlib.contextmanager
+    def stopped(self, service):
+        """The service is stopped during the block. Then it sees all that happened at once, however slow this process was."""
+        service.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_for(lambda: service.state() == "T", "the service to be stopped")
+            yield
+        finally:
+            service.process.send_signal(signal.SIGCONT)
 
     def opened(self, service, count):
         """Clients with an open stream. Until all are open they send empty messages: a client that is silent is closed."""

@@ -22,12 +22,10 @@ PIPELINE = f"[[pipeline]]\nslots = 1000\nchunk = {{ size = 1600 }}\nbatch = {{ r
 
 class Stalls(ManyClientsTest):
     @contextlib.contextmanager
-    def stopped(self, service):
-        service.process.send_signal(signal.SIGSTOP)
-        wait_for(lambda: service.state() == "T", "the service to be stopped")
-        time.sleep(STALL)
-        yield  # the service sees the events of the block after the timers that are due
-        service.process.send_signal(signal.SIGCONT)
+    def stalled(self, service):
+        with self.stopped(service):
+            time.sleep(STALL)
+            yield  # the service sees the events of the block after the timers that are due
 
     def lags(self, service, more_than):
         """The number of times that a timer of an io thread was later than this."""
@@ -46,10 +44,11 @@ class Stalls(ManyClientsTest):
             unanswered = worker.batch()
             self.await_metric(service, len(ready), "millrace_ingest_messages_total", type="data")
             late = self.lags(service, "1")
-            for client in begun:  # they have 5 s to send the rest, in which the stall must begin
-                client.send(packet[:100])
-            service.streams()  # the threads answer after they have read
             with self.stopped(service):
+                for client in begun:
+                    client.send(packet[:100])
+            service.streams()  # the threads answer after they have read; then they wait 5 s for the rest
+            with self.stalled(service):
                 for client in ready:
                     client.send(text(type="end"))
                 for client in begun:
@@ -97,7 +96,7 @@ class Stalls(ManyClientsTest):
         zeromq = self.over_zeromq(service)
         client = self.join(service, upgrade()).opened()
         client.send(frame(BINARY, samples(0, PACKET)) + text(type="end"))
-        with self.stopped(service):
+        with self.stalled(service):
             worker = RawWorker(service.workers)
         worker = Honest(worker.attached().beat())
         self.addCleanup(worker.close)
@@ -117,13 +116,11 @@ class Stalls(ManyClientsTest):
             client = self.join(service, upgrade()).opened()
             client.send(frame(BINARY, samples(0, PACKET)))
             first.batch()
-            service.process.send_signal(signal.SIGSTOP)
-            wait_for(lambda: service.state() == "T", "the service to be stopped")
-            # The worker receives nothing, connects again, gets no Welcome, and connects again.
-            for connection in (first, RawWorker(service.workers), RawWorker(service.workers)):
-                connection.close()
-            again = RawWorker(service.workers)
-            service.process.send_signal(signal.SIGCONT)
+            with self.stopped(service):
+                # The worker receives nothing, connects again, gets no Welcome, and connects again.
+                for connection in (first, RawWorker(service.workers), RawWorker(service.workers)):
+                    connection.close()
+                again = RawWorker(service.workers)
             worker = Honest(again.attached().beat())
             self.addCleanup(worker.close)
             client.send(text(type="end"))
