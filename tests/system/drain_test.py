@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the service stops: the phases of a drain, which are `linger`, `notice` and the rest."""
+import collections
+import contextlib
 import json
-import select
 import signal
 import socket
 import unittest
 
 import client_wire as wire
-from faults import PACKET, GoodStream
-from harness import PATIENCE, samples, wait_for
+from faults import PACKET, GoodStream, text
+from harness import samples, wait_for
 from many_clients import ManyClientsTest
 from raw_client import BINARY, RawClient, frame, upgrade
 from zeromq_client import Peer
@@ -40,7 +41,7 @@ class Drain(ManyClientsTest):
         return stream
 
     def test_while_the_service_lingers_it_is_not_ready_and_still_accepts_streams(self):
-        service = self.served(extra='[limits]\nlinger = "10s"\n')
+        service = self.served(extra=LONG + 'linger = "30min"\n')
         before = self.stream(service)
         self.terminate(service)
         status, page = service.get("/readyz")
@@ -49,50 +50,63 @@ class Drain(ManyClientsTest):
         late = self.stream(service)
         for stream in before, late:
             stream.row()
-        for stream in before, late:
-            goaway, _, closed = self.rest(stream.client)
-            self.assertEqual((goaway["type"], closed["type"], stream.client.close_code), ("goaway", "closed", 1012))
+        service.process.terminate()
+        self.assertEqual(service.wait(), 1)  # the streams are cut off
+
+    def test_when_the_service_has_lingered_its_streams_end(self):
+        service = self.served(extra=LONG + 'linger = "1s"\n')
+        stream = self.stream(service)
+        stream.row()
+        self.terminate(service)
+        goaway, _, closed = self.rest(stream.client)
+        self.assertEqual((goaway["type"], closed["type"], stream.client.close_code), ("goaway", "closed", 1012))
         self.assertEqual(service.wait(), 0)
 
     def noticed(self, service):
-        """Streams that continue after SIGTERM, each when its goaway has come."""
+        """Streams that continue after SIGTERM."""
         streams = [self.stream(service) for _ in range(STREAMS)]
         self.terminate(service)
         wait_for(lambda: self.logged(service, "phase=notice"), "the notice")
-        waiting, times = {stream.client.socket: stream for stream in streams}, []
-        while waiting:
-            readable = select.select(waiting, [], [], PATIENCE)[0]
-            self.assertTrue(readable, "a goaway is missing")
-            for ready in readable:
-                stream = waiting.pop(ready)
-                goaway = stream.client.message()
-                self.assertEqual(goaway["type"], "goaway")
-                times.append(goaway["retry_after_ms"])
-                yield stream
-        self.assertGreater(len(set(times)), STREAMS / 2)
-        self.assertLessEqual(max(times), 5000)
+        return streams
+
+    @staticmethod
+    def is_refused(service):
+        with contextlib.suppress(ConnectionResetError):
+            try:
+                socket.create_connection(("127.0.0.1", service.port)).close()
+            except ConnectionRefusedError:
+                return True
+        return False
 
     def test_after_a_notice_the_service_stops_when_its_clients_have_ended_all_streams(self):
-        service = self.served(extra=LONG + 'notice = "8s"\n')
+        service = self.served(extra=LONG + 'notice = "30min"\n')
         with Peer(service.zeromq_port) as peer:
             over_zeromq = peer.open(id="mic")
-            for stream in self.noticed(service):
-                stream.row()
-                stream.end()  # checks closed and close code 1000
-            self.assertEqual(over_zeromq.next()["type"], "goaway")
-            with self.assertRaises(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.1", service.port))
+            streams = self.noticed(service)
+            wait_for(lambda: self.is_refused(service), "the service to accept no more")
             self.assertEqual(peer.open(id="late").refusal["code"], "stopping")
             over_zeromq.command(wire.end)
             self.assertEqual(over_zeromq.rest()[-1]["type"], "closed")
+            kinds = collections.Counter()
+            for stream in streams:
+                stream.client.send(frame(BINARY, samples(0, PACKET)) + text(type="end"))
+                kinds.update(message["type"] for message in self.rest(stream.client))
+                self.assertEqual(stream.client.close_code, 1000)
+        self.assertEqual((kinds["result"], kinds["closed"]), (2 * STREAMS, STREAMS))
+        self.assertIn(kinds["goaway"], range(1, STREAMS))  # those whose time of the notice has come
         self.assertEqual(service.wait(), 0)
 
     def test_streams_that_outlast_the_notice_are_ended_without_a_second_goaway(self):
         service = self.served(extra=LONG + 'notice = "1s"\n')
-        for stream in list(self.noticed(service)):
-            kinds = [message["type"] for message in self.rest(stream.client)]
+        times = []
+        for stream in self.noticed(service):
+            goaway, *others = self.rest(stream.client)
+            times.append(goaway["retry_after_ms"])
+            kinds = [message["type"] for message in others]
             self.assertNotIn("goaway", kinds)
-            self.assertEqual((kinds[-1], stream.client.close_code), ("closed", 1012))
+            self.assertEqual((goaway["type"], kinds[-1], stream.client.close_code), ("goaway", "closed", 1012))
+        self.assertGreater(len(set(times)), STREAMS / 2)
+        self.assertLessEqual(max(times), 5000)
         self.assertEqual(service.wait(), 0)
 
     def test_a_second_signal_cuts_streams_off_in_each_phase(self):
