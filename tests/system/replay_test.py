@@ -13,7 +13,7 @@ import unittest
 
 import websockets
 
-from harness import MILLRACE, Process, SystemTest, run, wait_for
+from harness import COUNTED, MILLRACE, Process, SystemTest, run, wait_for
 
 RULES = {
     "fixed": 'chunk = { size = "20ms", left = 100, right = 50 }',
@@ -56,17 +56,20 @@ async def read(connection, answered):
                 answered.set()
 
 
-async def talk(service, name, pipeline_name, seed):
-    """A client that sends everything that a client can send. Every third one is cut off instead of ending: after an
-    answer, because a stream that is cut off before a worker had a row of it has no rows."""
+async def talk(service, name, pipeline_name, seed, attached):
+    """A client that sends everything that a client can send, half of it before the worker of `shed` is attached. Every third
+    one is cut off instead of ending: after an answer, because a stream that is cut off before a worker had a row of it has
+    no rows."""
     shuffle = random.Random(seed)
     floats = seed % 4 == 1
     async with service.connect(id=name, pipeline=pipeline_name, **({"format": "f32le"} if floats else {})) as connection:
         answered = asyncio.Event()
         reading = asyncio.ensure_future(read(connection, answered))
-        for _ in range(40):
+        for number in range(40):
             if pipeline_name == "shed":
                 await asyncio.sleep(0.02)
+                if number == 20:
+                    await attached.wait()
             kind = shuffle.randint(0, 12)
             if kind == 0:
                 await connection.send(json.dumps({"type": "flush", "mark": shuffle.randint(0, 99)}))
@@ -120,14 +123,16 @@ class Replay(SystemTest):
 
         attach(name for name in rules if name != "shed")
 
-        async def attach_late():
-            await asyncio.sleep(0.3)  # meanwhile frames are shed
-            await asyncio.to_thread(attach, ["shed"])
+        def attach_late():
+            wait_for(lambda: service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow") > 0, "frames to be shed", COUNTED)
+            attach(["shed"])
 
         async def clients():
-            streaming = [talk(service, f"{name}-{seed}", name, seed) for name in rules for seed in range(streams)]
+            attached = asyncio.Event()
+            streaming = [asyncio.create_task(talk(service, f"{name}-{seed}", name, seed, attached)) for name in rules for seed in range(streams)]
             if "shed" in rules:
-                streaming.append(attach_late())
+                await asyncio.to_thread(attach_late)
+            attached.set()
             await asyncio.gather(*streaming)
 
         run(clients())
