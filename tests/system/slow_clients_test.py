@@ -146,16 +146,16 @@ class SlowClients(FaultTest):
                     got, took = clients[name].result()
                     self.assertEqual(got, answer)
                     self.assertGreater(took, seconds - 0.5)
-                    self.assertLess(took, seconds + 15)  # not by another limit, which is longer
+                    self.assertLess(took, 30)  # the other limits are 30 s and longer
 
 
 class KernelMemory(FaultTest):
     """The kernel's memory for the sockets of the service, without that of the clients' sockets."""
 
-    CLIENTS, LARGE = 10, b'"' + b"x" * 20_000 + b'"'
+    CLIENTS, RECEIVED, LARGE = 10, 2304, b'"' + b"x" * 20_000 + b'"'
 
     def clients_that_do_not_read(self, service):
-        clients = [RawClient(service.port, receive_buffer=2304) for _ in range(self.CLIENTS)]
+        clients = [RawClient(service.port, receive_buffer=self.RECEIVED) for _ in range(self.CLIENTS)]
         for client in clients:
             self.addCleanup(client.socket.close)
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
@@ -178,19 +178,20 @@ class KernelMemory(FaultTest):
 
     def test_sockets_of_clients_that_do_not_read_take_the_memory_that_check_config_counts(self):
         service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", f"[limits]\nconnections = {self.CLIENTS}\n")
-        if service.sanitized():
-            self.skipTest("a sanitizer takes time, and the clients have 10 s")
         worker = Honest(RawWorker(service.workers).attached().beat(), self.LARGE)
         self.addCleanup(worker.close)
         unsent = {client.socket: memoryview(b"") for client in self.clients_that_do_not_read(service)}
         packet, seen, counted = memoryview(frame(BINARY, samples(0, 1600)) * 100), [0], self.counted(service)
 
         def full():
+            for client in unsent:  # a client that reads nothing is closed after 10 s
+                with contextlib.suppress(BlockingIOError):
+                    client.recv(self.RECEIVED)
             for client in select.select([], unsent, [], 0)[1]:
                 rest = unsent[client] or packet
                 unsent[client] = rest[client.send(rest):]
             seen.append(self.held(service))
-            return 0.75 * counted < seen[-1] == seen[-2]
+            return 0.75 * counted < seen[-1] and seen[-1] <= max(seen[:-1])
 
         wait_for(full, f"kernel memory of {counted} bytes", every=0.5)
         self.assertLess(max(seen), 1.05 * counted)  # the kernel checks its limits before it accepts a packet, which may exceed them
