@@ -87,9 +87,7 @@ class Admin(FaultTest):
             for byte in b"GET /":
                 for client in dripping:
                     client.send(bytes([byte]))
-                began = time.monotonic()
                 self.assertEqual(service.get("/livez")[0], 200)
-                self.assertLess(time.monotonic() - began, 5)  # 200 ms for 64 at a time; the rest is for a busy machine
             good.row()
             for client in silent + dripping:
                 self.assertFalse(client.receive())  # the service has closed the connection

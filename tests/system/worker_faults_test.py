@@ -178,7 +178,8 @@ class Waiting(WorkerFaultTest):
                 client.socket.close()
 
     def test_a_worker_that_attaches_in_time_gets_all_waiting_rows(self):  # F1
-        service = self.service(extra='[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
+        service = self.service('[[pipeline]]\nworker_wait = "1h"\nchunk = { size = 1600 }\n',
+                               '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         client = self.client(service)
         client.send(b"".join(map(packet, range(16))) + text(type="end"))
         self.await_metric(service, 1, "millrace_ingest_paused_connections")

@@ -4,7 +4,6 @@ import contextlib
 import os
 import socket
 import struct
-import time
 import unittest
 
 import client_wire as wire
@@ -136,10 +135,8 @@ class Peers(PeerFaultTest):
         for at in range(0, 80_000, 1000):  # its first credit; each frame is a row, and answered
             stream.send_at(at, samples(at, 1000))
         wait_for(lambda: service.metric("millrace_send_buffer_bytes", transport="zmq") > 0, "results to wait", COUNTED)
-        slack = 10 if service.sanitized() else 5
-        begun = time.monotonic()
         self.assertEqual(service.stop(), 1)  # not every stream was drained
-        self.assertLess(time.monotonic() - begun, 2 + slack)  # 1 s of drain, 1 s for the last messages
+        self.assertIn('"drain cut off" why="the [limits] drain time is over"', "\n".join(service.errors))
 
     def test_connections_that_come_and_go_leave_nothing_behind(self):  # D9
         service = self.served()
