@@ -23,7 +23,8 @@ class TwiceTheLoad(unittest.TestCase):
         self.assertLess(overload.answered, overload.seconds * rate + CREDITS * ROWS)  # else it was no overload
         if not overload.service.sanitized():
             first, last = overload.records[len(overload.records) // 3]["memory"], overload.records[-1]["memory"]
-            self.assertLess(last - first, 2 * MB)
+            # After a stall of the machine, the streams hold all that was sent meanwhile.
+            self.assertLess(last - first, streams * of_a_stream + 2 * MB)
         return overload
 
     def test_waiting_rows_are_bounded_and_memory_is_flat(self):  # F4
