@@ -21,7 +21,7 @@ from zeromq_client import Peer
 
 PROGRAM = os.environ["MILLRACE_FAILING_PROGRAM"]
 PACKET = 160
-SHORT = 0.4  # timeout in seconds of a client of a failing service; no result depends on it
+short = 0.4  # timeout in seconds of a client of a failing service; it grows on a slow machine
 AT_A_TIME = 6  # processes at the same time
 # The second line is for builds in which the exception cannot be identified.
 ENDS = ["millrace: out of memory"], ["millrace: an error, probably out of memory"]
@@ -131,9 +131,13 @@ def healthy(service):
 
 def whole(service):
     """Whether the whole scenario succeeds."""
+    global short
+    patience = short
     try:
-        scenario(service, SHORT)
+        scenario(service, patience)
     except Exception:
+        if not service.failed():  # otherwise clients would never be patient enough for the whole scenario
+            short = min(max(short, 2 * patience), PATIENCE)
         return False
     return True
 
@@ -156,7 +160,6 @@ def fail(nth):
     """Fails the nth allocation of the scenario, in a new process. Returns whether there are that many allocations."""
     with failing_service(f"allocation {nth}") as service:
         service.fail(nth)
-        # On a busy machine, a client may lose its patience before the allocation is reached.
         wait_for(lambda: whole(service) or service.failed(), "the allocation, or the end of the scenario")
         failed = service.failed()
         service.fail(0)
