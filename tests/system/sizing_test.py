@@ -85,7 +85,7 @@ class Sizing(SystemTest):
         worker = sizing_bench.Sleeper(service)
         self.addCleanup(worker.close)
         _, (expected, *_), *_ = self.row("50 | together")
-        for _ in range(2):  # once more if the machine was busy
+        for _ in range(5):  # again if the machine was busy
             measured = sizing_bench.measure(service, 50, rows=20)["rows"]
             wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
             if expected / 2 < measured < expected * 2:
