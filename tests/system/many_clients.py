@@ -7,6 +7,7 @@ import signal
 from faults import FaultTest
 from harness import wait_for
 from raw_client import BINARY, RawClient, frame, upgrade
+from raw_worker import Honest, RawWorker
 
 
 class ManyClientsTest(FaultTest):
@@ -18,6 +19,10 @@ class ManyClientsTest(FaultTest):
 
     def join(self, service, request=None):
         return self.many_clients.enter_context(RawClient(service.port, request))
+
+    def steadfast(self, service):
+        """A worker that answers each row. A tap would take a service that is stopped for 6 s for lost."""
+        self.addCleanup(Honest(RawWorker(service.workers).attached().beat()).close)
 
     @contextlib.contextmanager
     def stopped(self, service):

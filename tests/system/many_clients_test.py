@@ -29,7 +29,7 @@ class ManyClients(ManyClientsTest):
 
     def test_clients_before_their_upgrade_are_bounded(self):  # A35
         service = self.service(PIPELINE, extra="[limits]\nconnections = 4\n")
-        self.tap(service)
+        self.steadfast(service)
         with self.unharmed(service) as good:
             before, room = service.memory(), 4 + 512 - 1  # the good stream is one more
             with self.stopped(service):  # otherwise the first ones may have waited too long before the last one comes
@@ -50,7 +50,7 @@ class ManyClients(ManyClientsTest):
     def test_the_admin_port_answers_when_descriptors_run_out(self):  # A10, A11
         service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", descriptors=200)
         self.assertIn("RLIMIT_NOFILE is 200 and must be at least 11536", "\n".join(service.errors))
-        self.tap(service)
+        self.steadfast(service)
         with self.unharmed(service) as good:
             descriptors = service.metric("process_open_fds")
             with self.stopped(service):
