@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,6 +29,7 @@ struct StreamArguments {
   std::vector<std::string> files;
   std::string url = "ws://127.0.0.1:8080";
   std::string pipeline = "default";
+  std::string id;
   std::string options;
   std::string chunk;
   std::string channel;
@@ -99,6 +102,26 @@ std::vector<FilePart> parts_of(const StreamArguments& arguments,
   return parts;
 }
 
+// The name of a part's stream; {} is the name of its file without folder and extension.
+std::string id_of(std::string id, const FilePart& part) {
+  const std::string file = std::filesystem::path(part.path).stem().string();
+  for (auto at = id.find("{}"); at != id.npos; at = id.find("{}", at + file.size()))
+    id.replace(at, 2, file);
+  if (part.channel) id += "-" + std::to_string(*part.channel);
+  return id;
+}
+
+void name_streams(std::vector<FilePart>& parts, const StreamArguments& arguments) {
+  if (arguments.id.empty()) return;
+  std::set<std::string> ids;
+  for (FilePart& part : parts) {
+    part.id = id_of(arguments.id, part);
+    if (!ids.insert(part.id).second || arguments.repeat > 1)
+      throw std::invalid_argument("--id: two streams would have the name \"" + part.id +
+                                  "\"; {} stands for the name of the file");
+  }
+}
+
 // Throws std::invalid_argument.
 Run plan_run(const StreamArguments& arguments) {
   Run run{.plan = {.request = {.pipeline = arguments.pipeline,
@@ -116,6 +139,7 @@ Run plan_run(const StreamArguments& arguments) {
   // If there are more streams than files, files are streamed more than once.
   for (std::size_t i = 0; run.parts.size() < run.at_once; ++i)
     run.parts.push_back(FilePart(run.parts[i]));
+  name_streams(run.parts, arguments);
   run.plan.look.named = run.parts.size() > 1;
   return run;
 }
@@ -151,6 +175,11 @@ void add_options(Command& command, StreamArguments& into) {
       .type(" ");
   command.add("--url", &into.url, "Address of the service, ws:// or tcp://").shows_default();
   command.add("--pipeline", &into.pipeline, "Pipeline to stream to").shows_default();
+  command
+      .add("--id", &into.id,
+           "Name of the stream; {} is the name of the file without folder and extension. Default: "
+           "the service generates one")
+      .type("NAME");
   command.add("--options", &into.options, "Options for the worker, a JSON object").type("JSON");
   const Option channel =
       command

@@ -168,6 +168,16 @@ class StreamCommand(SystemTest):
         self.assertEqual(sorted((line["file"], line["channel"], line["frames"]) for line in closed), [(path, 0, 3200), (path, 1, 3200)])
         self.assertEqual(len({line["stream"] for line in closed}), 2)
 
+    def test_streams_have_the_names_that_are_asked_for(self):
+        one, two = self.file("a.1.wav"), self.file("b.wav", channels=2)
+        for arguments, names in (((one, "--id", "kitchen"), {"kitchen"}), ((one, two, "--id", "call-{}"), {"call-a.1", "call-b"}),
+                                 ((two, "--split", "--id", "{}"), {"b-0", "b-1"})):
+            code, _, lines = self.streamed(*arguments)
+            self.assertEqual((code, {line["stream"] for line in lines}), (0, names))
+        for arguments in (one, two, "--id", "kitchen"), (one, "--repeat", "2", "--id", "{}"), (one, "--streams", "2", "--id", "{}"):
+            self.assertIn("--id: two streams would have the name", self.refused(*arguments))
+        self.assertRegex(self.refused(one, "--id", "no name"), r"refused as schema: .*\(id\)$")
+
     def test_a_chunk_size_is_requested(self):
         served = self.service('[[pipeline]]\nchunk = { size = "320ms", sizes = ["80ms", "160ms", "320ms"] }\n')
         self.tap(served)

@@ -14,6 +14,7 @@ namespace {
 StreamRequest request_for(const StreamPlan& plan, const FilePart& part, const AudioFormat& format,
                           bool averages) {
   StreamRequest request = plan.request;
+  request.id = part.id;
   request.format = name_of(format.format);
   request.rate = format.rate;
   request.channels = format.channels;

@@ -19,7 +19,7 @@ namespace millrace {
 
 // Options for all streams of the command.
 struct StreamPlan {
-  StreamRequest request;           // without format, rate and channels, which the source determines
+  StreamRequest request;           // without what a part and its source determine
   std::optional<AudioFormat> raw;  // the format of the files if they are raw audio
   Duration packet = std::chrono::milliseconds(100);  // length of audio per message
   bool opus = false;                                 // encodes the audio; `packet` is 20 ms then
@@ -31,6 +31,7 @@ struct StreamPlan {
 struct FilePart {
   std::string path;
   std::optional<std::uint32_t> channel{};
+  std::string id{};  // name of the stream; empty: the service generates one
 };
 
 // Prints an error, a warning or a notice about a file.
