@@ -93,6 +93,9 @@ def _of_arrays(name: str, arrays: Sequence[Any] | NDArray[Any], ratio: Mapping[s
     if len(arrays) != catalog.size:
         raise ValueError(f"companion {name!r} has {len(arrays)} arrays for {catalog.size} streams")
     kept = [np.asarray(array) for array in arrays]
+    for i, array in enumerate(kept):
+        if not array.ndim:
+            raise ValueError(f"companion {name!r}: stream {i} has {arrays[i]!r} instead of an array of entries")
     frames_per_entry, entries_per_frame = ratio_of(name, ratio, lambda i: len(kept[i]), catalog)
     sample = next((array for array in kept if len(array)), np.zeros(0, np.float32))
     source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample,

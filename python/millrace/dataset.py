@@ -102,7 +102,7 @@ class Dataset(DatasetProperties):
         ``buckets``: the longest windows of groups by length.
         ``drop_last``: False: batches of padding give all ranks equal numbers of batches, and no row is left out.
         ``rank``, ``world``: this process and the number of processes that train together.
-        ``device``: host, cuda or cuda:N.
+        ``device``: host, or cuda:N.
         ``prefetch``: number of batches that are filled ahead. ``threads``: number of threads that fill; 0: the loop
         fills. ``buffers``: most batches that are kept or filled at once.
         ``companions``: arrays that belong to streams, by name: a folder with a file for each stream, a field of the

@@ -90,7 +90,7 @@ class DatasetProperties(abc.ABC):
 
     @property
     def device(self) -> str:
-        """Where batches are: host, cuda or cuda:N."""
+        """Where batches are: host, or cuda:N."""
         return self._open().device
 
     @property

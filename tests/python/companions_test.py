@@ -87,6 +87,7 @@ class Arrays(DatasetTest):
                                 (entries((10, 7, 21, 5)), "4 frames and 5 entries"),
                                 ({"source": entries(LENGTHS), "frames_per_entry": 2}, "10 entries instead of 5"),
                                 ({"source": entries(LENGTHS), "per": 2}, "per is an unknown key"),
+                                (["hello"] * 4, "stream 0 has 'hello' instead of an array of entries"),
                                 (7, "companions.labels")):
             with self.assertRaisesRegex((ValueError, TypeError), text):
                 self.data(companions={"labels": companion})

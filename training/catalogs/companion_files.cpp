@@ -15,7 +15,7 @@
 
 #include "input/audio_file.h"
 #include "training/catalogs/index/file_states.h"
-#include "training/catalogs/index/unicode_forms.h"
+#include "training/catalogs/index/missing_file.h"
 
 namespace millrace::training {
 namespace {
@@ -58,7 +58,8 @@ Result<CompanionFiles, CatalogError> CompanionFiles::find(const Catalog& catalog
   const bool member = catalog.size() > 0 && !member_of(catalog.meta(0), source.from).is_null();
   if (!member && !fs::is_directory(source.from))
     return CatalogError{"companion \"" + source.name + "\": " + source.from +
-                        " must be a folder, or a field of the manifest"};
+                        " must be a folder, or a field of the manifest" +
+                        missing_file_hint(source.from)};
   CompanionFiles files(catalog, source, base, member);
   if (!member) files.choose_layout();
   if (const auto unique = files.check_unique(); !unique) return unique.error();
@@ -143,7 +144,7 @@ OpenedArray CompanionFiles::open_file(const std::string& path) const {
       is_audio_name(path) ? open_audio_array(path, catalog_->frame_type().element) : open_npy(path);
   if (!array) {
     ReadError error = array.error();
-    error.message += other_form_hint(path);
+    error.message += missing_file_hint(path);
     return error;
   }
   return array;

@@ -12,6 +12,7 @@
 #include "training/catalogs/audio_catalog.h"
 #include "training/catalogs/index/audio_faults.h"
 #include "training/catalogs/index/audio_index.h"
+#include "training/catalogs/index/missing_file.h"
 #include "training/catalogs/joined_catalog.h"
 #include "training/catalogs/recorded_catalog.h"
 #include "training/catalogs/recorded_index.h"
@@ -110,11 +111,13 @@ OpenedCatalog open_catalog(const CatalogSettings& settings) {
   const std::string path = without_slashes(settings.path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return CatalogError{path + ": no such file or folder"};
+  if (!fs::exists(status))
+    return CatalogError{path + ": no such file or folder" + missing_file_hint(path)};
   if (!fs::is_directory(status) && !is_manifest_name(path))
     return CatalogError{path +
                         ": must be a folder of audio files, a directory of recordings, or a "
-                        "manifest (.tsv, .jsonl, .ndjson, .json)"};
+                        "manifest (.tsv, .jsonl, .ndjson, .json), which may name single files; " +
+                        std::string(other_formats)};
   if (fs::is_directory(status) && has_recordings(path)) return open_recordings(path, settings);
   return open_audio(path, settings);
 }

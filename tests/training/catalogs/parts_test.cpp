@@ -101,6 +101,15 @@ TEST_CASE("a file that is missing is named with one of the same name in another 
   folder.add("gru\xcc\x88n.wav", 100, 1);  // decomposed
   write_text(folder / "m.tsv", "path\ngr\xc3\xbcn.wav\n");
   CHECK_THAT(error_of({.path = folder / "m.tsv"}), Catch::Contains("another Unicode form"));
+  CHECK_THAT(error_of({.path = folder / "gr\xc3\xbcn.wav"}),
+             Catch::Contains("another Unicode form"));
+}
+
+TEST_CASE("the address of a store is an error that says that only local files are read") {
+  AudioFolder folder;
+  write_text(folder / "m.tsv", "path\ns3://bucket/a.wav\n");
+  for (const std::string& path : {folder / "m.tsv", std::string("s3://bucket/speech")})
+    CHECK_THAT(error_of({.path = path}), Catch::Contains("; only local files are read: mount "));
 }
 
 TEST_CASE("names of files need not be UTF-8") {

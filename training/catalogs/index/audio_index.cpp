@@ -35,7 +35,8 @@ List list_of_folder(const std::string& path) {
   auto listing = list_folder(path);
   if (!listing) return CatalogError{listing.error()};
   if (listing->files.empty())
-    return CatalogError{path + ": has no audio files, such as .wav, .flac or .ogg"};
+    return CatalogError{path + ": has no audio files, such as .wav, .flac or .ogg; " +
+                        std::string(other_formats)};
   Listed listed{.watched = std::move(listing->folders)};
   for (std::string& file : listing->files) {
     std::string name(without_extension(file));

@@ -33,6 +33,10 @@ Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint6
                                              const CatalogProgress& progress,
                                              const SkippedFiles& skips = {});
 
+// For the error about a path without audio: where other formats are read.
+constexpr std::string_view other_formats =
+    "Python's millrace.catalogs has NpyFiles, Hdf5, Kaldi and LhotseCuts for other formats";
+
 // True if the name of a file is that of a manifest.
 bool is_manifest_name(std::string_view name);
 

@@ -10,7 +10,7 @@
 #include "base/quiet_thread.h"
 #include "input/audio_file.h"
 #include "training/catalogs/index/file_states.h"
-#include "training/catalogs/index/unicode_forms.h"
+#include "training/catalogs/index/missing_file.h"
 
 namespace millrace::training {
 namespace {
@@ -27,7 +27,7 @@ ScannedFile scan_file(const std::string& path) {
   const auto state = state_of(path);  // before its content, so that a later change is seen
   auto file = AudioFile::open(path);
   if (!file) {
-    found.error = file.error() + other_form_hint(path);
+    found.error = file.error() + missing_file_hint(path);
     return found;
   }
   found.file = state.value_or(FileState{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/index/unicode_forms.h"
+#include "training/catalogs/index/missing_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -37,7 +37,10 @@ bool seem_equal(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-std::string other_form_hint(const std::string& path) {
+std::string missing_file_hint(const std::string& path) {
+  if (path.find("://") != path.npos)
+    return "; only local files are read: mount the store, or write a catalog in Python "
+           "(docs/training.md)";
   const fs::path file(path);
   const std::string name = file.filename().native();
   std::error_code error;
