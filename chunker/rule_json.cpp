@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <type_traits>
 
+#include "chunker/lengths.h"
 #include "chunker/sizes_text.h"
 
 namespace millrace {
@@ -30,6 +31,7 @@ json::value to_value(const Value& value) {
 }
 
 std::string text_of(const json::value& value) {
+  if (const auto* number = value.if_double()) return readable(*number);  // 0.1, not 1E-1
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 

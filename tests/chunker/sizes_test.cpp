@@ -194,6 +194,11 @@ TEST_CASE("a rule is read back from its JSON") {
   }
 }
 
+TEST_CASE("a number in JSON is printed as it was given") {
+  CHECK_THAT(rule_from_json(R"({"size":0.1})", {}).error().message,
+             Catch::StartsWith("size = \"0.1\" must be frames"));
+}
+
 TEST_CASE("invalid JSON of a rule is an error") {
   for (const char* text : {"", "[]", "{", "7"})
     CHECK(rule_from_json(text, {}).error().message ==
