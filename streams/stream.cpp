@@ -129,8 +129,9 @@ void Stream::dropped(std::optional<ErrorCode> code, Time now) {
   if (code) {
     const bool waited = *code == ErrorCode::no_worker;
     if (client_listens_)
-      send_error(*code, waited ? "no worker was available in time"
-                               : "two of its rows failed because workers were lost");
+      send_error(*code,
+                 waited ? "no worker had room for the stream within the worker_wait of its pipeline"
+                        : "two of its rows failed because workers were lost");
     stop_output(closing_for(*code));
   }
   client_listens_ = false;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::chrono::seconds fault_window{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
-constexpr std::string_view not_read = "messages of the service are not read";
 
 }  // namespace
 
@@ -32,7 +31,10 @@ ClientPeer::~ClientPeer() = default;
 void ClientPeer::received(const cp::ToService& message, Time now) {
   if (ending_) return;
   if (outbox_.unsent_without_stream() > context_.limits.unsent_replies)
-    return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
+    return end(Closing::slow_reader, ErrorCode::slow_reader,
+               "more than " + std::to_string(context_.limits.unsent_replies) +
+                   " bytes of answers to messages are not read",
+               now);
   std::visit(
       [&](const auto& one) {
         if constexpr (std::is_same_v<std::decay_t<decltype(one)>, cp::Open>)
@@ -122,7 +124,8 @@ void ClientPeer::malformed(MessageFault fault, std::string_view what, Time now) 
   outbox_.enqueue(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::schema), .message = what});
   if (has_too_many_faults(now))
-    end(Closing::protocol, ErrorCode::schema, "too many invalid messages were received", now);
+    end(Closing::protocol, ErrorCode::schema,
+        "three invalid messages were received within " + seconds_of(fault_window), now);
 }
 
 bool ClientPeer::has_too_many_faults(Time now) {
@@ -171,7 +174,10 @@ void ClientPeer::check_own(Time now) {
   }
   note_progress(now);
   if (now - progress_ > context_.limits.write_stall)
-    return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
+    return end(Closing::slow_reader, ErrorCode::slow_reader,
+               "messages waited, and no byte of them was taken for " +
+                   seconds_of(context_.limits.write_stall),
+               now);
   if (!has_opened_ && now - last_open_ > context_.limits.idle) return end_silent(now);
 }
 

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cassert>
 #include <span>
+#include <string>
 #include <utility>
+
+#include "streams/waiting_events.h"
 
 namespace millrace {
 
@@ -63,13 +66,20 @@ std::uint64_t PeerStream::frames_in(Bytes message) const {
 std::optional<PeerStream::Fault> PeerStream::fault_of(const cp::Frames& frames,
                                                       bool within_credit) const {
   if (frames.bytes.size() > context_.limits.message)
-    return Fault{ErrorCode::too_long, "the message is longer than the service allows",
+    return Fault{ErrorCode::too_long,
+                 "a message has at most " + std::to_string(context_.limits.message) +
+                     " bytes of frames, not " + std::to_string(frames.bytes.size()),
                  MessageFault::size};
   if (frame_bytes_ && frames.bytes.size() % *frame_bytes_ != 0)
     return Fault{ErrorCode::values, "not a whole number of frames", MessageFault::format};
-  if (!within_credit)
-    return Fault{ErrorCode::too_fast, "more frames than the credit allows",
+  if (!within_credit) {
+    const auto count = static_cast<std::int64_t>(frames_in(frames.bytes));
+    return Fault{ErrorCode::too_fast,
+                 std::to_string(count) + " frames with a credit of " +
+                     std::to_string(std::max<std::int64_t>(granted_ + count, 0)) +
+                     ": wait for Credit before you send more",
                  MessageFault::rate_limit};
+  }
   return std::nullopt;
 }
 
@@ -104,12 +114,16 @@ bool PeerStream::accepts_input(Time now) {
   if (closing_) return false;
   last_received_ = now;
   if (unsent_other_ > context_.limits.unsent) {
-    fail(ErrorCode::slow_reader, "messages of the service are not read", now);
+    fail(ErrorCode::slow_reader,
+         "more than " + std::to_string(context_.limits.unsent) +
+             " bytes of answers to messages are not read",
+         now);
   } else if (ended_) {
     rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   } else if (stream_->overrun()) {
     context_.stats.rejected[MessageFault::rate_limit].add();
-    fail(ErrorCode::too_fast, "too many commands are waiting", now);
+    fail(ErrorCode::too_fast,
+         std::to_string(WaitingEvents::overrun) + " commands wait to be processed", now);
   }
   return !ended_ && !closing_;
 }

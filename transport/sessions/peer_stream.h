@@ -96,7 +96,7 @@ class PeerStream final : public ClientOutput {
   // Why a message is rejected.
   struct Fault {
     ErrorCode code;
-    std::string_view message;
+    std::string message;
     MessageFault counted;  // for the metrics
   };
 

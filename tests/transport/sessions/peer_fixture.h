@@ -52,6 +52,14 @@ struct LineOf {
   }
 };
 
+// The text of an error or a rejection; of another message empty.
+struct TextOf {
+  std::string operator()(const auto& message) const {
+    if constexpr (requires { message.message; }) return std::string(message.message);
+    return {};
+  }
+};
+
 // A wire to the test, which receives each message as a line.
 class MemoryWire final : public PeerWire {
  public:
@@ -62,6 +70,8 @@ class MemoryWire final : public PeerWire {
     if (quiet) return Sent::accepted;
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
+    if (decoded)
+      if (std::string said = std::visit(TextOf(), *decoded); !said.empty()) text = std::move(said);
     return Sent::accepted;
   }
   std::string address() const override { return "192.0.2.1:40000"; }
@@ -71,6 +81,7 @@ class MemoryWire final : public PeerWire {
   void cut() override { ++cuts; }
 
   Lines lines;
+  std::string text;  // of the last error or rejection
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
   bool written = true;      // all accepted messages are written to the socket

@@ -207,9 +207,18 @@ TEST_CASE_METHOD(OpenStream, "answers to messages after an end do not accumulate
   CHECK(calls(0) == Lines{"end", "failed slow_reader"});
 }
 
+TEST_CASE_METHOD(OpenStream, "a rejection has the limit and what was sent") {
+  sends(7, 0, 101);
+  CHECK(wire.text == "101 frames with a credit of 100: wait for Credit before you send more");
+  limits.message = 10;
+  sends(7, 101, 6);
+  CHECK(wire.text == "a message has at most 10 bytes of frames, not 12");
+}
+
 TEST_CASE_METHOD(OpenStream, "a stream with endless commands is ended") {
   admission.streams[0].overrun = true;
   says(cp::Flush{.stream = 7});
+  CHECK(wire.text == "512 commands wait to be processed");
   CHECK(received() == Lines{"error 7 too_fast"});
   CHECK(calls(0) == Lines{"failed too_fast", "lost clean"});
 }
