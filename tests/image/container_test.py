@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "demo"))
 from measures import spoken, word_errors  # noqa: E402
 
-KUBERNETES = ROOT / "docker" / "kubernetes"
+KUBERNETES = ROOT / "deploy" / "kubernetes"
 SPEECH = "usr/share/pocketsphinx/test/data/librivox"
 BASE = "docker.io/library/debian:bookworm-slim"
 

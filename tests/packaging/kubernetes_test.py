@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docker/kubernetes, rendered by kubectl kustomize and validated against the schemas of Kubernetes. The arguments: the
+"""deploy/kubernetes, rendered by kubectl kustomize and validated against the schemas of Kubernetes. The arguments: the
 program, and the version of Kubernetes."""
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import yaml
 VERSION = sys.argv.pop()
 PROGRAM = sys.argv.pop()
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docker" / "kubernetes"
+FOLDER = ROOT / "deploy" / "kubernetes"
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import printed_programs  # noqa: E402
 
