@@ -3,9 +3,15 @@
 from frame import made
 from panels import GREEN, RED, YELLOW, heat, lines, named, number, quantiles, rates
 
+
+def own(expr):
+    """Other programs export families `process_*` too: the part of `expr` whose targets are Millrace."""
+    return expr + " and on (job, instance) millrace_build_info{@}"
+
+
 STATE = [
     number("Uptime", "s", "Age of the process that was started last. If it is short without a rollout, the process was restarted. [Runbook](${runbooks}/MillraceRestarting.md)",
-           "min(time() - process_start_time_seconds{@})", width=4),
+           f"min({own('time() - process_start_time_seconds{@}')})", width=4),
     named("Version", "Versions and revisions that run now. More than one: a rollout is under way.", "count by (version, revision) (millrace_build_info{@})", "{{version}} {{revision}}", width=5),
     number("Ready", "none", "*no*: load balancers send new clients elsewhere; `/readyz` gives the reasons. [Runbook](${runbooks}/MillraceNoWorker.md)",
            "min(millrace_ready{@})", limits={}, texts={"0": ("no", RED), "1": ("yes", GREEN)}),
@@ -15,15 +21,15 @@ STATE = [
     number("Warnings in the last hour", "short", "Log lines of level warning. `/log` has the last 100.", 'sum(increase(millrace_log_messages_total{@,level="warning"}[1h]))', width=5, limits={1: YELLOW}),
 ]
 RESOURCES = [
-    lines("CPU", "none", "Cores in use, user and system. If it is near the number of io threads, raise `[listen] threads` or add an instance.", ("sum by (instance) (rate(process_cpu_seconds_total{@}[@]))", "{{instance}}")),
+    lines("CPU", "none", "Cores in use, user and system. If it is near the number of io threads, raise `[listen] threads` or add an instance.", (f"sum by (instance) ({own('rate(process_cpu_seconds_total{@}[@])')})", "{{instance}}")),
     lines("Memory", "bytes", "Resident memory, and the memory available to the process. At 80 % new streams are refused. [Runbook](${runbooks}/MillraceOverloaded.md)",
-          ("sum by (instance) (process_resident_memory_bytes{@})", "{{instance}}"), ("sum by (instance) (millrace_memory_limit_bytes{@})", "limit of {{instance}}")),
+          (f"sum by (instance) ({own('process_resident_memory_bytes{@}')})", "{{instance}}"), ("sum by (instance) (millrace_memory_limit_bytes{@})", "limit of {{instance}}")),
     lines("Actions against memory pressure", "none", "1 while the action is active because memory is short. [Runbook](${runbooks}/MillraceOverloaded.md)", ("max by (instance, action) (millrace_overload_action_active{@})", "{{instance}} {{action}}"), most=1),
     lines("Frame buffers", "percentunit", "Bytes of frames that wait in streams, as a share of their limit. If it grows, workers are too slow, and clients are paused in the end.",
           ("sum by (instance) (millrace_chunk_buffer_bytes{@}) / sum by (instance) (millrace_chunk_buffer_limit_bytes{@})", "{{instance}}")),
     lines("File descriptors", "percentunit", "Share of the file descriptors that are open. The alert fires above 80 %. [Runbook](${runbooks}/MillraceFdsNearLimit.md)",
-          ("sum by (instance) (process_open_fds{@}) / sum by (instance) (process_max_fds{@})", "{{instance}}"), most=1, limits={0.8: RED}),
-    lines("Threads", "short", "Changes only with the workers on GPUs and their devices.", ("sum by (instance) (process_threads{@})", "{{instance}}")),
+          (f"sum by (instance) ({own('process_open_fds{@} / process_max_fds{@}')})", "{{instance}}"), most=1, limits={0.8: RED}),
+    lines("Threads", "short", "Changes only with the workers on GPUs and their devices.", (f"sum by (instance) ({own('process_threads{@}')})", "{{instance}}")),
 ]
 LOOPS = [
     heat("Event loop lag", "s", "Delay of a periodic timer of the io threads. Above a few ms, there is too little CPU, or a thread is busy.", "millrace_event_loop_lag_seconds_bucket"),
