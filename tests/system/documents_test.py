@@ -235,10 +235,11 @@ class Programs(SystemTest):
                 self.assertNotEqual(process.stop(signal.SIGINT), 0)
 
     @runs("readme_client")
-    def test_the_client_of_the_readme_prints_that_it_was_refused(self, client):
-        ended = subprocess.run([*client, self.service().url(pipeline="none")], input=b"", capture_output=True, timeout=PATIENCE)
-        self.assertEqual((ended.returncode, ended.stderr.count(b"\n")), (1, 1), ended.stderr)
-        self.assertRegex(ended.stderr, b"404|unknown_pipeline")
+    def test_the_client_of_the_readme_prints_in_a_line_why_it_has_no_stream(self, client):
+        for url, reason in ((self.service().url(pipeline="none"), b"404|unknown_pipeline"), ("ws://127.0.0.1:9/", b"Connect call failed")):
+            ended = subprocess.run([*client, url], input=b"", capture_output=True, timeout=PATIENCE)
+            self.assertEqual((ended.returncode, ended.stderr.count(b"\n")), (1, 1), ended.stderr)
+            self.assertRegex(ended.stderr, reason)
 
     def test_every_client_receives_the_same_from_every_worker_over_every_transport(self):
         spoken = s16((300, 1600), (-400, 1600), (0, 800))
