@@ -122,6 +122,7 @@ def check():
     """(subject, its faults), for each check."""
     boards = expressions.boards()
     yield "dashboards", [] if sorted(boards) == sorted(build.NAMES) else [f"the files are {sorted(boards)}"]
+    yield "PrometheusRule: built again", [] if build.OBJECT.read_text() == build.rules() else ["differs: run monitoring/check write"]
     for name, board in boards.items():
         text = (expressions.BOARDS / f"{name}.json").read_text()
         yield f"{name}: built again", [] if text == build.text(name) else ["differs: run monitoring/check write"]
