@@ -20,8 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "demo"))
 from measures import spoken, word_errors  # noqa: E402
 
-KUBERNETES = ROOT / "deploy" / "kubernetes"
+KUBERNETES = ROOT / "deploy" / "kubernetes" / "base"
 SPEECH = "usr/share/pocketsphinx/test/data/librivox"
+ANSWERING = """
+import signal, millrace
+with millrace.Worker() as worker:
+    signal.signal(signal.SIGTERM, lambda *_: worker.bye())
+    for batch in worker:
+        batch.done([0] * batch.rows)
+"""
 BASE = "docker.io/library/debian:bookworm-slim"
 
 
@@ -128,15 +135,20 @@ class Kubernetes(InContainers):
         os.chown(self.folder.name, 0, USER)  # as emptyDir with fsGroup
         os.chmod(self.folder.name, 0o2777)
 
-    def test_the_hook_of_the_worker_keeps_it_running_until_the_service_has_drained(self):
+    def worker(self):
+        """A worker that knows the socket from its environment, as a sidecar does."""
+        (sidecar,) = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text())["spec"]["template"]["spec"]["initContainers"]
+        variables = [f"{each['name']}={each['value']}" for each in sidecar["env"]]
+        return self.started(self.demo, "-B", "-c", ANSWERING, entrypoint="/usr/bin/python3",
+                            environment=[*variables, "PYTHONPATH=/usr/lib/moonshine"])
+
+    def test_a_worker_that_starts_before_the_service_answers_until_it_has_drained_and_then_leaves_at_sigterm(self):
         settings = (KUBERNETES / "millrace.toml").read_text()
         Path(self.folder.name, "millrace.toml").write_text(settings.replace('"3s"', '"0.1s"').replace('"10s"', '"1s"'))
+        worker = self.worker()
+        wait_for(lambda: any("waiting for" in line for line in worker.errors), "the worker to wait")
         service = self.service("serve", "--config", "/run/millrace/millrace.toml")
-        self.tap()
         wait_ready(service)
-        pod = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text())["spec"]["template"]["spec"]
-        shell, *hook = pod["containers"][1]["lifecycle"]["preStop"]["exec"]["command"]
-        waits = self.started(self.demo, *hook, entrypoint=shell)
 
         async def live():
             async with service.connect() as connection:
@@ -145,13 +157,14 @@ class Kubernetes(InContainers):
                 service.process.send_signal(signal.SIGTERM)
                 while messages[-1]["type"] != "goaway":
                     messages.append(json.loads(await connection.recv()))
-                self.assertIsNone(waits.process.poll(), waits.errors)
                 await connection.send('{"type":"end"}')
                 rest, _ = await read_all(connection)
                 return messages + rest
 
         self.assert_complete(run(live()), 1600)
-        self.assertEqual((service.wait(), waits.wait()), (0, 0), service.errors + waits.errors)
+        self.assertEqual(service.wait(), 0, service.errors)
+        self.assertIsNone(worker.process.poll(), worker.errors)
+        self.assertEqual(worker.stop(signal.SIGTERM), 0, worker.errors)
 
 
 class Hardened(InContainers):

@@ -129,7 +129,7 @@ class Compose(unittest.TestCase):
         self.assertIn("ws://millrace:8080", " ".join(self.services["speech"]["command"]))
 
     def test_the_workers_socket_is_on_the_volume_that_workers_mount(self):
-        for path in ("compose.toml", "millrace.toml", "../deploy/kubernetes/millrace.toml"):
+        for path in ("compose.toml", "millrace.toml", "../deploy/kubernetes/base/millrace.toml"):
             self.assertEqual(listeners(DOCKER / path)[1], "unix:/run/millrace/private/workers.sock")
         self.assertIn("unix:/run/millrace/private/workers.sock", self.services["decoder"]["entrypoint"])
         self.assertIn("MILLRACE_WORKERS=unix:/run/millrace/private/workers.sock",
@@ -139,7 +139,7 @@ class Compose(unittest.TestCase):
 
     def test_the_pipeline_of_the_decoder_is_that_of_the_example(self):
         wanted = tomllib.loads((ROOT / "examples" / "moonshine" / "millrace.toml").read_text())["pipeline"]
-        for path in ("compose.toml", "../deploy/kubernetes/millrace.toml"):
+        for path in ("compose.toml", "../deploy/kubernetes/components/moonshine/millrace.toml"):
             self.assertEqual(tomllib.loads((DOCKER / path).read_text())["pipeline"], wanted)
 
     def test_the_service_reads_the_mounted_configuration(self):
