@@ -18,7 +18,7 @@ import time
 
 import websockets
 
-from harness import Process, Service, samples, wait_for
+from harness import UNHURRIED, Process, Service, samples, wait_for
 from raw_worker import RawWorker
 
 PACKET, RATE = 1600, 16000
@@ -47,29 +47,32 @@ class Overload:
         self.buffer = self.shed_after + 6 if shed_after else 0.2
         self.service = Service(f"[[pipeline]]\nslots = {self.streams}\n{shed}chunk = {{ size = {PACKET} }}\n"
                                f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\npause_buffer = "0s"\n')
-        self.worker = Process(sys.executable, __file__, "--worker", self.service.workers)
-        wait_for(lambda: self.worker.lines, "the worker to attach")
         self.sent = self.answered = 0
         self.delays, self.records = [], []
+        self.worker = self.attach()
+
+    def attach(self):
+        worker = Process(sys.executable, __file__, "--worker", self.service.workers)
+        wait_for(lambda: worker.lines, "the worker to attach")
+        return worker
 
     def close(self):
         self.service.close()
         self.worker.kill()
 
     async def stream(self, number, until):
-        """Sends a stream in real time, whatever the service answers."""
-        async with websockets.connect(self.service.url(), compression=None, ping_interval=None) as connection:
-            sent = []
-            reader = asyncio.create_task(self.read(connection, sent))
-            due = time.monotonic() + number / self.streams * PACKET / RATE
-            while due < until:
-                await asyncio.sleep(due - time.monotonic())
-                await connection.send(samples(0, PACKET))
-                sent.append(due)
-                self.sent += 1
-                due += PACKET / RATE
-            reader.cancel()
-            connection.transport.abort()
+        """Sends a stream in real time, whatever the service answers. Returns the connection, which is still open."""
+        connection = await websockets.connect(self.service.url(), compression=None, **UNHURRIED)
+        sent = []
+        reader = asyncio.create_task(self.read(connection, sent))
+        due = time.monotonic() + number / self.streams * PACKET / RATE
+        while due < until:
+            await asyncio.sleep(due - time.monotonic())
+            await connection.send(samples(0, PACKET))
+            sent.append(due)
+            self.sent += 1
+            due += PACKET / RATE
+        return connection, reader
 
     async def read(self, connection, sent):
         async for text in connection:
@@ -78,25 +81,34 @@ class Overload:
                 self.answered += 1
                 self.delays.append(time.monotonic() - sent[message["end"] // PACKET - 1])
 
-    async def record(self, until):
-        """Records what waits, once a second, as often as the gauges are collected."""
-        while time.monotonic() < until:
-            text = await asyncio.to_thread(lambda: self.service.get("/metrics")[1])
-            def value(name):
-                return sum(float(found) for found in re.findall(rf"^millrace_{name}(?:\{{.*\}})? (\S+)$", text, re.M))
+    def record(self):
+        """Records what waits."""
+        text = self.service.get("/metrics")[1]
+        def value(name):
+            return sum(float(found) for found in re.findall(rf"^millrace_{name}(?:\{{.*\}})? (\S+)$", text, re.M))
 
-            self.records.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
-                               "waiting": value('queue_items{pipeline="default",stage="batch"}'),
-                               "handed": value('queue_items{pipeline="default",stage="worker"}'),
-                               "paused": value("ingest_paused_connections")})
+        self.records.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
+                             "waiting": value('queue_items{pipeline="default",stage="batch"}'),
+                             "handed": value('queue_items{pipeline="default",stage="worker"}'),
+                             "paused": value("ingest_paused_connections")})
+
+    async def record_until(self, until):
+        """Records once a second, as often as the gauges are collected."""
+        while time.monotonic() < until:
+            await asyncio.to_thread(self.record)
             await asyncio.sleep(1.0)
 
     async def run(self, seconds):
         began = time.monotonic()
-        recording = asyncio.create_task(self.record(began + seconds))
-        await asyncio.gather(*(self.stream(number, began + seconds) for number in range(self.streams)))
+        recording = asyncio.create_task(self.record_until(began + seconds))
+        streams = await asyncio.gather(*(self.stream(number, began + seconds) for number in range(self.streams)))
         self.seconds = time.monotonic() - began  # more than `seconds` on a busy machine
         await recording
+        await asyncio.to_thread(self.service.recount)
+        await asyncio.to_thread(self.record)  # while all that was not answered waits
+        for connection, reader in streams:
+            reader.cancel()
+            connection.transport.abort()
 
     def rows_of_a_stream(self):
         """The most rows of a stream that may wait: those in its buffer, and a message that was read before the buffer was full.
