@@ -12,7 +12,7 @@ import threading
 
 import websockets
 
-from harness import PATIENCE, Process
+from harness import PATIENCE, UNHURRIED, Process
 
 # No window, no keyring, no network except loopback, and a fake microphone.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -69,7 +69,7 @@ class Page:
         self.calls, self.events = 0, []
 
     async def __aenter__(self):
-        self.tools = await websockets.connect(self.browser.tools, max_size=None, max_queue=None)
+        self.tools = await websockets.connect(self.browser.tools, max_size=None, max_queue=None, **UNHURRIED)
         target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
         self.session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

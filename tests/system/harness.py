@@ -21,6 +21,8 @@ import websockets
 MILLRACE = os.environ["MILLRACE"]
 PATIENCE = 60  # seconds until a wait counts as failed; no test depends on speed
 LIST_AGE = 0.1  # seconds for which the service keeps a list and answers with it again
+# Parameters of a WebSocket client, which by default gives up after 10 s, and after 20 s without a pong.
+UNHURRIED = {"open_timeout": PATIENCE, "close_timeout": PATIENCE, "ping_interval": None}
 COUNTED = 0.1  # seconds between reads of counters, which are collected once a second
 
 
@@ -171,7 +173,7 @@ class Service(Server):
 
     def connect(self, **parameters):
         return websockets.connect(self.url(**parameters), subprotocols=["millrace.v1"],
-                                  max_size=None, compression=None)
+                                  max_size=None, compression=None, **UNHURRIED)
 
     def get(self, path):
         """(status, text) of a GET."""

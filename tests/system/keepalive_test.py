@@ -12,7 +12,7 @@ import unittest
 
 import websockets
 
-from harness import SystemTest, read_all, run, samples
+from harness import PATIENCE, SystemTest, read_all, run, samples
 from raw_worker import RawWorker
 
 TIMES = float(os.environ.get("KEEPALIVE_TIMES", "0.2"))  # as a part of the defaults
@@ -51,7 +51,7 @@ class Keepalive(SystemTest):
     async def stream(self, service, pipeline, packets, pause):
         """The number of results and the close code of a client that waits `pause` seconds between packets."""
         async with websockets.connect(service.url(pipeline=pipeline), ping_interval=PING, ping_timeout=PING,
-                                      compression=None) as connection:
+                                      open_timeout=PATIENCE, compression=None) as connection:
             async def send():
                 for packet in range(packets):
                     await connection.send(samples(packet * PACKET, PACKET))
