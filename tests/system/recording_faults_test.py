@@ -51,11 +51,12 @@ class RecordingFaultTest(FaultTest):
 
     def rows_until(self, good, condition, what):
         """Streams rows until the condition holds."""
-        def row():
-            good.row()
+        def rows():
+            for _ in range(10):  # a file of 1 MiB has 330, and a condition may take longer than a row
+                good.row()
             return condition()
 
-        wait_for(row, what)
+        wait_for(rows, what)
 
     def stop(self, service):
         self.assertEqual(service.stop(), 0, service.errors[-3:])
