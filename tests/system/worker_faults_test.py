@@ -199,7 +199,12 @@ class Waiting(WorkerFaultTest):
                        for client in clients]
             for sender in senders:
                 sender.start()
-            self.await_metric(service, len(clients), "millrace_ingest_paused_connections")
+
+            def paused():
+                good.row()  # a silent stream would be closed after 30 s
+                return service.metric("millrace_ingest_paused_connections") == len(clients)
+
+            wait_for(paused, "the clients to be paused", COUNTED)
             for _ in range(10):
                 good.row()
             self.assertEqual({row.stream for row in beside.rows}, {beside.rows[0].stream})
