@@ -21,6 +21,7 @@ class Sleeper:
     """A worker that computes nothing: it sleeps for as long as the model of the example takes."""
 
     def __init__(self, service):
+        self.late = []  # how long each batch took beyond its time, in seconds
         self.link = RawWorker(service.workers).attached().beat()
         self.link.wait_forever()
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -30,7 +31,9 @@ class Sleeper:
         while (batch := self.link.batch()) is not None:
             taken = time.monotonic_ns()
             if batch.framed:
-                time.sleep(0.008 + 0.00025 * len(batch.framed))
+                takes = 0.008 + 0.00025 * len(batch.framed)
+                time.sleep(takes)
+                self.late.append((time.monotonic_ns() - taken) / 1e9 - takes)
             self.link.answer(batch, taken=taken, finished=time.monotonic_ns())
 
     def close(self):

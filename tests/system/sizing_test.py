@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 import re
+import statistics
 import subprocess
 import tempfile
 import unittest
@@ -85,11 +86,13 @@ class Sizing(SystemTest):
         worker = sizing_bench.Sleeper(service)
         self.addCleanup(worker.close)
         _, (expected, *_), *_ = self.row("50 | together")
-        for _ in range(5):  # again if the machine was busy
+        for _ in range(2):  # once more if the machine was busy
             measured = sizing_bench.measure(service, 50, rows=20)["rows"]
             wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
             if expected / 2 < measured < expected * 2:
                 return
+        if statistics.median(worker.late) > 0.002:
+            self.skipTest("the machine is so busy that threads do not run when they are due")
         self.fail(f"{measured} rows per batch, and not about {expected}")
 
     def test_the_worked_cases_are_those_of_the_calculated_worker(self):
