@@ -91,7 +91,7 @@ class Log(FaultTest):
         wait_for(lambda: counted() >= flood, "the sums")
         self.assertEqual(counted(), flood)
         self.await_metric(service, flood, "millrace_log_messages_total", level="warning")
-        a_second = 3 * (4 + 1)  # four lines of each io thread, and their sum
+        a_second = 3 * 2 * (4 + 1)  # of each io thread and each of two events: four lines, and their sum
         self.assertLess(len(service.errors), a_second * (time.monotonic() - began + 2))
         self.assertEqual(service.metric(DROPPED), 0)
 
