@@ -190,10 +190,11 @@ class Waiting(WorkerFaultTest):
     def test_a_slow_worker_pauses_the_senders_of_its_lane_and_no_others(self):  # F4
         service = self.service("[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n",
                                '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
+        packets = b"".join(map(packet, range(MANY)))
         with self.moved(service, {}), self.beside(service) as (good, beside):
             self.client(service)  # takes another slot of the first worker, so that the next streams go to the slow one
             slow = RawWorker(service.workers).attached().beat()
-            before, packets = service.memory(), b"".join(map(packet, range(MANY)))
+            before = service.memory()
             clients = [self.client(service) for _ in range(2)]
             senders = [threading.Thread(target=client.send, args=(packets + text(type="end"),), daemon=True)
                        for client in clients]
