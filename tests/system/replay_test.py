@@ -38,10 +38,13 @@ def recorded(rules, directory):
         pipeline(rule, name, "record = { answers = true }") for name, rule in rules.items())
 
 
+NOISE = [array.array("h", (random.Random(at).randint(-loud, loud) for at in range(4000))) for loud in (0, 300, 20000)]
+
+
 def noise(shuffle, frames):
     """Frames between silence and loud noise."""
-    loud = shuffle.choice([0, 300, 20000])
-    return array.array("h", (shuffle.randint(-loud, loud) for _ in range(frames))).tobytes()
+    begin = shuffle.randrange(3000)
+    return shuffle.choice(NOISE)[begin:begin + frames].tobytes()
 
 
 def is_cut_off(name):
