@@ -80,11 +80,6 @@ HttpAnswer ready_page(const std::vector<std::string>& reasons) {
               {{"ready", reasons.empty()}, {"reasons", list_of(reasons)}});
 }
 
-HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining) {
-  return page(200,
-              {{"ready", reasons.empty()}, {"draining", draining}, {"reasons", list_of(reasons)}});
-}
-
 HttpAnswer missing_page() {
   return page(404, {{"error",
                      {{"message",

@@ -17,9 +17,6 @@ namespace millrace {
 HttpAnswer alive_page(const std::vector<std::string>& reasons);
 // /readyz. `reasons` are those to send no streams: 200 if empty, otherwise 503 with the reasons.
 HttpAnswer ready_page(const std::vector<std::string>& reasons);
-// /status, for the live page: as ready_page(), but always 200, as browsers report other answers as
-// errors.
-HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining);
 // 404 for an unknown path, with the list of the pages.
 HttpAnswer missing_page();
 

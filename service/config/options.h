@@ -55,6 +55,7 @@ struct PipelineOptions {
   ChunkRule chunk;
   std::optional<EndpointRule> endpoint;  // ends segments; nullopt: only clients do
   BatchRule batch;
+  bool required = true;                   // the service is not ready without a worker of it
   Duration worker_wait{};                 // longest time that a stream waits for a worker
   Duration bye_wait{};                    // longest time that a leaving worker keeps a segment
   std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window

@@ -169,6 +169,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.chunk = read_chunk(section, pipeline.frames);
   pipeline.endpoint = read_endpoint(section, pipeline.frames);
   pipeline.batch = read_batch(section, pipeline.chunk);
+  pipeline.required = section.flag("required", true);
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);

@@ -207,6 +207,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
       << "dtype = " << in_quotes(name_of(pipeline.dtype)) << '\n'
       << "state = " << (pipeline.batch.stateful ? "\"slot\"\n" : "\"none\"\n")
       << "slots = " << pipeline.batch.slots << '\n'
+      << "required = " << (pipeline.required ? "true" : "false") << '\n'
       << "worker_wait = " << in_quotes(readable(pipeline.worker_wait)) << '\n'
       << "bye_wait = " << in_quotes(readable(pipeline.bye_wait)) << '\n';
   if (pipeline.shed_after)

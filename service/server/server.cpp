@@ -273,8 +273,8 @@ void Server::apply_pressure(Overload action, std::uint64_t spare) {
 HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/metrics") return metrics();
   if (query.path() == "/livez") return alive_page(not_alive_reasons());
-  if (query.path() == "/readyz") return ready_page(not_ready_reasons());
-  if (query.path() == "/status") return status_page(not_ready_reasons(), draining_);
+  if (query.path() == "/readyz") return ready_page(readiness(), query.target);
+  if (query.path() == "/status") return status_page(readiness(), draining_);
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   if (query.path() == "/log") return log_page(recent_log_);
@@ -284,7 +284,7 @@ HttpAnswer Server::answer(const HttpQuery& query) {
 
 // The exporter caches its text. A change of readiness clears it, so that the next scrape shows it.
 HttpAnswer Server::metrics() {
-  const bool ready = not_ready_reasons().empty();
+  const bool ready = readiness().reasons().empty();
   if (ready != (stats_.ready.value() == 1)) exporter_->forget();
   stats_.ready.set(ready);
   HttpAnswer answer{.type = std::string(Exporter::content_type),
@@ -294,15 +294,16 @@ HttpAnswer Server::metrics() {
   return answer;
 }
 
-std::vector<std::string> Server::not_ready_reasons() const {
-  std::vector<std::string> reasons = failures();
-  if (draining_) reasons.push_back("the service is stopping");
+Readiness Server::readiness() const {
+  Readiness readiness{.service = failures()};
+  if (draining_) readiness.service.push_back("the service is stopping");
   if (admission_.gate.memory_short.load(std::memory_order_relaxed))
-    reasons.push_back("the service is short of memory");
+    readiness.service.push_back("the service is short of memory");
   for (const auto& pipeline : pipelines_)
-    if (pipeline->stats().workers.value() == 0)
-      reasons.push_back("pipeline " + pipeline->name() + " has no worker");
-  return reasons;
+    readiness.pipelines.push_back({.name = pipeline->name(),
+                                   .required = pipeline->options().required,
+                                   .has_worker = pipeline->stats().workers.value() > 0});
+  return readiness;
 }
 
 }  // namespace millrace

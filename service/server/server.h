@@ -15,6 +15,7 @@
 #include "monitoring/exporter.h"
 #include "monitoring/service_stats.h"
 #include "service/admin/live_lists.h"
+#include "service/admin/readiness.h"
 #include "service/config/drain_times.h"
 #include "service/config/options.h"
 #include "service/log/log.h"
@@ -71,8 +72,7 @@ class Server {
 
   HttpAnswer answer(const HttpQuery& query);
   HttpAnswer metrics();
-  // The reasons in the answer of /readyz; empty if the service is ready.
-  std::vector<std::string> not_ready_reasons() const;
+  Readiness readiness() const;
 
   Task<> handle_signals();
   Task<> handle_hangups();

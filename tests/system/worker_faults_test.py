@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that die, hang or leave, and the effect on their streams. Ids like F3 are those of docs/internals/guarantees.md."""
+import json
 import os
 import re
 import signal
@@ -162,6 +163,12 @@ class Waiting(WorkerFaultTest):
             client.send(b"".join(map(packet, range(16))))
             self.assertEqual(client.ended(), ("no_worker", 1013))
             wait_for(lambda: service.metric("millrace_ingest_paused_seconds_total") > 0, "the pause to be counted", COUNTED)
+
+    def test_a_pipeline_that_is_not_required_leaves_the_service_ready(self):  # F1a
+        service = self.service('[[pipeline]]\nname = "rare"\nrequired = false\n')
+        self.assertEqual(service.get("/readyz")[0], 200)
+        self.assertEqual(service.get("/readyz?pipeline=rare")[0], 503)
+        self.assertEqual(json.loads(service.get("/status")[1])["degraded"], ["pipeline rare has no worker"])
 
     def test_without_a_worker_the_places_of_clients_that_are_gone_are_free_at_once(self):  # R16
         service = self.service('[[pipeline]]\nworker_wait = "1h"\nchunk = { size = 1600 }\n', '[limits]\nconnections = 2\n')

@@ -103,6 +103,7 @@ frames = "s16"
 dtype = "s16"
 state = "slot"
 slots = 64
+required = true
 worker_wait = "30s"
 bye_wait = "1min"
 chunk = { size = 512, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }

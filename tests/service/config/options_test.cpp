@@ -39,6 +39,7 @@ TEST_CASE("an empty configuration has defaults that work, on loopback") {
   CHECK(pipeline.batch.max_wait == 2ms);
   CHECK(pipeline.batch.row_buckets.empty());
   CHECK(pipeline.batch.stateful);
+  CHECK(pipeline.required);
   CHECK(pipeline.worker_wait == 30s);
   CHECK(pipeline.bye_wait == 60s);
   CHECK(pipeline.stream_frames == 80'000);
@@ -104,6 +105,7 @@ frames = "s16"
 dtype = "f32"
 state = "none"
 slots = 4
+required = false
 worker_wait = "1s"
 bye_wait = "2s"
 chunk = { rule = "fixed", size = 1600, left = "10ms", right = 160, tail = "cover", align = "packed", pad = "repeat" }
@@ -118,6 +120,7 @@ batch = { rows = 32, row_buckets = [1, 8, 32], max_wait = "0s" }
   CHECK(audio.batch.row_buckets == std::vector<std::uint32_t>{1, 8, 32});
   CHECK(audio.batch.max_wait == 0s);
   CHECK(!audio.batch.stateful);
+  CHECK(!audio.required);
   CHECK(audio.worker_wait == 1s);
   CHECK(audio.bye_wait == 2s);
 }

@@ -73,6 +73,8 @@ TEST_CASE("any other key cannot change, and is named") {
   CHECK(change("[[pipeline]]\nbatch = { row_buckets = [1, 16] }",
                "[[pipeline]]\nbatch = { row_buckets = [2, 16] }") ==
         cannot("pipeline.batch.row_buckets", "2", "1"));
+  CHECK(change("", "[[pipeline]]\nrequired = false") ==
+        cannot("pipeline.required", "false", "true"));
   CHECK(change("", "[[pipeline]]\nshed_after = \"1s\"") ==
         cannot("pipeline.shed_after", "\"1s\"", "no value"));
   CHECK(change("", "[recording]\nkeep_for = \"1h\"") ==
