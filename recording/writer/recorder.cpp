@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto check_period = std::chrono::seconds(1);
 constexpr auto longest_wait = std::chrono::seconds(60);
+constexpr auto longest_report_wait = std::chrono::minutes(10);
 
 DropReason reason_of(std::error_code why) {
   if (why == std::errc::not_enough_memory) return DropReason::memory;
@@ -145,8 +146,8 @@ void Recorder::drop(PendingStream& stream, DropReason reason) {
 }
 
 void Recorder::skipped(DropReason reason) {
-  ++dropped_;
-  dropped_because_ = reason;
+  ++drops_.slices;
+  drops_.because = reason;
 }
 
 void Recorder::keep_end(PendingStream& stream) {
@@ -217,14 +218,21 @@ void Recorder::suspend(DropReason reason, const std::string& why) {
 void Recorder::check_disk() {
   if (now_ - checked_ >= check_period) {
     checked_ = now_;
-    report_dropped();
+    if (now_ >= drops_.report) report_dropped();
     look_at_disk();
   }
   if (suspended_ && now_ >= retry_) try_to_resume();
 }
 
 void Recorder::report_dropped() {
-  if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
+  if (drops_.slices == drops_.reported) {
+    drops_ = {};
+    return;
+  }
+  notices_.dropped(drops_.slices, drops_.because);
+  drops_.reported = drops_.slices;
+  drops_.wait = std::min<Duration>(2 * drops_.wait, longest_report_wait);
+  drops_.report = now_ + drops_.wait;
 }
 
 void Recorder::look_at_disk() {
@@ -250,6 +258,8 @@ void Recorder::try_to_resume() {
   }
   suspended_.reset();
   stats_.suspended.set(0);
+  report_dropped();
+  drops_ = {};
   notices_.resumed();
 }
 

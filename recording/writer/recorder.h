@@ -73,6 +73,16 @@ class Recorder final : private PendingSlices::Sink {
     std::optional<StreamTotals> closing{};
   };
 
+  // The slices dropped in this suspension, or since slices were last dropped after a pause. They
+  // are reported at growing intervals, so that the log keeps room for other lines.
+  struct Drops {
+    std::uint64_t slices = 0;
+    std::uint64_t reported = 0;                // their number in the last notice
+    DropReason because{};                      // why the last one was dropped
+    Duration wait = std::chrono::seconds(30);  // half of the time to the next notice
+    Time report{};                             // when it may be given
+  };
+
   void add(PendingStream& stream) override;
   void drop(PendingStream& stream, DropReason reason) override;
   void skipped(DropReason reason) override;
@@ -110,10 +120,9 @@ class Recorder final : private PendingSlices::Sink {
   Time checked_{};                             // when the disk was checked last
   bool sheds_ = false;
   std::optional<DropReason> suspended_;
-  Time retry_{};               // when to resume, if suspended
-  int failures_ = 0;           // failed files since the last good commit
-  std::uint64_t dropped_ = 0;  // slices since the last notice, the last of them because of:
-  DropReason dropped_because_{};
+  Time retry_{};      // when to resume, if suspended
+  int failures_ = 0;  // failed files since the last good commit
+  Drops drops_;
 };
 
 }  // namespace millrace::recording

@@ -37,6 +37,8 @@ class RecorderNotices {
   // Nothing is recorded from now on, until resumed().
   virtual void suspended(std::string_view /*why*/) {}
   virtual void resumed() {}
+  // Slices were dropped: their number so far in this suspension, and why the last of them. Called
+  // at growing intervals, and at the end of the suspension.
   virtual void dropped(std::uint64_t /*slices*/, DropReason) {}
 
   // Upkeep could not rewrite or delete a sealed file, or has rewritten one that was damaged.

@@ -2,6 +2,7 @@
 // What the recorder does when the disk is full or fails (docs/recording_format.md).
 #include "tests/support/failing_disk.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <string>
@@ -250,6 +251,24 @@ TEST_CASE_METHOD(Recording, "with less free space than min_free, recording is su
   // The file was not damaged: it continues.
   CHECK(files().size() == 1);
   CHECK(slices() == Lines{"0: 0", "11: 12, lost from 2"});
+}
+
+TEST_CASE_METHOD(Recording, "drops are reported at growing intervals, and at their end") {
+  record();
+  disk.free_bytes = 0;
+  for (const Time end = now + 1h; now < end;) {
+    record();
+    pass(1s);
+  }
+  disk.free_bytes.reset();
+  pass(1s);
+  const auto drops = std::ranges::count_if(
+      notices.all, [](const std::string& line) { return line.starts_with("dropped "); });
+  CHECK(drops == 10);  // at once, after 1, 3, 7, 15, 25, 35, 45 and 55 min, and at the end
+  CHECK(notices.all.front() == "suspended");
+  CHECK(notices.all[notices.all.size() - 2] ==
+        "dropped " + std::to_string(stats.dropped[DropReason::disk_full].value()));
+  CHECK(notices.all.back() == "resumed");
 }
 
 TEST_CASE_METHOD(Recording, "a stream that ends while recording is suspended is ended later") {
