@@ -44,7 +44,11 @@ Result<std::uint32_t, std::string> parse_length(std::string_view text, double ra
   const auto frames = parse<std::uint64_t>(text);
   if (frames && *frames <= max_window) return static_cast<std::uint32_t>(*frames);
   return "must be frames from 0 to " + std::to_string(max_window) +
-         " (\"1600\"), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")";
+         " (1600), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")";
+}
+
+bool lacks_unit(std::string_view quoted) {
+  return !quoted.empty() && quoted.find_first_not_of("0123456789.") == quoted.npos;
 }
 
 std::optional<std::uint32_t> whole_frames(double seconds, double rate) {

@@ -16,6 +16,12 @@ namespace millrace {
 // `rate`; at most max_window. The error is the part of a message after `key = "text"`.
 Result<std::uint32_t, std::string> parse_length(std::string_view text, double rate);
 
+// True for a number in quotes, such as "100" in TOML, JSON or Python. There it could be frames or
+// milliseconds: frames are numbers, and times have a unit.
+bool lacks_unit(std::string_view quoted);
+inline constexpr std::string_view unit_missing =
+    "must be a number without quotes, or a time with its unit, such as \"100ms\"";
+
 // The number of frames in `seconds`; nullopt if it is not whole, or is more than max_window.
 std::optional<std::uint32_t> whole_frames(double seconds, double rate);
 

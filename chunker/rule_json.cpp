@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chunker/rule_json.h"
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -33,6 +34,19 @@ json::value to_value(const Value& value) {
 std::string text_of(const json::value& value) {
   if (const auto* number = value.if_double()) return readable(*number);  // 0.1, not 1E-1
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+bool lacks_unit(const json::value& value) {
+  return value.is_string() && millrace::lacks_unit(value.get_string());
+}
+
+// True if it is a length without a unit, or has one.
+bool has_bare_length(const json::value& value) {
+  if (const auto* array = value.if_array()) return std::ranges::any_of(*array, lacks_unit);
+  if (const auto* object = value.if_object())
+    return std::ranges::any_of(*object,
+                               [](const auto& entry) { return lacks_unit(entry.value()); });
+  return lacks_unit(value);
 }
 
 std::string member(const json::object& object, std::string_view name) {
@@ -68,7 +82,10 @@ Result<ChunkRule, SpecError> rule_from_json(std::string_view text, const RuleTar
   if (failed || !parsed.is_object())
     return SpecError{"", "the chunk rule is not a JSON object: " + std::string(text)};
   RuleKeys keys;
-  for (const auto& [key, value] : parsed.get_object()) keys.emplace_back(key, key_text(value));
+  for (const auto& [key, value] : parsed.get_object()) {
+    keys.emplace_back(key, key_text(value));
+    if (has_bare_length(value)) return wrong(key, keys.back().second, unit_missing);
+  }
   return parse_rule(keys, target);
 }
 

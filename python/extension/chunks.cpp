@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chunker/chunker.h"
+#include "chunker/lengths.h"
 #include "chunker/presets.h"
 #include "chunker/row_layout.h"
 #include "chunker/sizes_text.h"
@@ -22,7 +23,13 @@ namespace nb = nanobind;
 
 [[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
 
-std::string text_of(nb::handle value) { return nb::str(value).c_str(); }
+// A number in quotes is refused: a unit may be missing.
+std::string text_of(nb::handle value) {
+  const std::string text = nb::str(value).c_str();
+  if (nb::isinstance<nb::str>(value) && lacks_unit(text))
+    refuse("\"" + text + "\" " + std::string(unit_missing));
+  return text;
+}
 
 // The value of a key as the text that parse_rule() takes: `sizes` may be a list or a dict.
 std::string key_text(nb::handle value) {

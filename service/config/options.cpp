@@ -141,6 +141,35 @@ void read_pipelines(Section& root, const Findings& findings, Options& options) {
   }
 }
 
+// Has every table, so that all keys are asked for.
+constexpr std::string_view every_table = R"([recording]
+directory = "/"
+[[pipeline]]
+endpoint = {}
+record = {}
+chunk = { rule = "random", size = 2, sizes = { from = 2, to = 4, step = 2 } }
+)";
+
+Configuration read_all(const ConfigTable& table, Findings& findings) {
+  Section root(table, "", 1, findings);
+  Configuration configuration;
+  Options& options = configuration.options;
+  options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
+  options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
+  Section gpu = root.section("gpu", "a table, headed [gpu]");
+  configuration.file = findings.file;
+  configuration.sets_device_slabs = gpu.has("slab_bytes");
+  options.gpu = read_gpu(gpu, options.limits);
+  options.log = read_log(root.section("log", "a table, headed [log]"));
+  Section recording = root.section("recording", "a table, headed [recording]");
+  options.recording = read_recording(recording);
+  read_pipelines(root, findings, options);
+  check_recording(recording, options);
+  check_gpu(gpu, options);
+  root.refuse_unknown();
+  return configuration;
+}
+
 }  // namespace
 
 LogOptions read_log(Section log) {
@@ -157,24 +186,11 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   const auto table = read_toml(text);
   if (!table) return file + ":" + std::to_string(table.error().line) + ": " + table.error().message;
   Findings findings{.file = file, .error = {}};
-  Section root(*table, "", 1, findings);
-  Configuration configuration;
-  Options& options = configuration.options;
-  options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
-  options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
-  Section gpu = root.section("gpu", "a table, headed [gpu]");
-  configuration.file = file;
-  configuration.sets_device_slabs = gpu.has("slab_bytes");
-  options.gpu = read_gpu(gpu, options.limits);
-  options.log = read_log(root.section("log", "a table, headed [log]"));
-  Section recording = root.section("recording", "a table, headed [recording]");
-  options.recording = read_recording(recording);
-  read_pipelines(root, findings, options);
-  check_recording(recording, options);
-  check_gpu(gpu, options);
-  root.refuse_unknown();
-  if (findings.error) return *findings.error;
-  return configuration;
+  Configuration configuration = read_all(*table, findings);
+  if (!findings.error) return configuration;
+  Findings elsewhere;
+  read_all(*read_toml(every_table), elsewhere);
+  return findings.error_with(elsewhere);
 }
 
 Result<Configuration, ConfigError> load_options(const std::string& path) {

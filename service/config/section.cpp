@@ -62,18 +62,38 @@ std::optional<std::string> text_of(const ConfigValue& value) {
   return std::nullopt;
 }
 
+bool is_bare_length(const ConfigValue& value) {
+  const auto* text = std::get_if<std::string>(&value.value);
+  return text != nullptr && lacks_unit(*text);
+}
+
 bool is_false(const ConfigValue& value) {
   const bool* flag = std::get_if<bool>(&value.value);
   return flag != nullptr && !*flag;
 }
 
+constexpr std::string_view unknown_key = ": unknown; ";
+
 }  // namespace
+
+std::string Findings::error_with(const Findings& elsewhere) const {
+  std::vector<std::string> tables;
+  for (const auto& [key, table] : elsewhere.known)
+    if (key == unknown) tables.push_back(table.empty() ? "the top level" : "'" + table + "'");
+  if (tables.empty()) return *error;
+  const auto guess = error->rfind(unknown_key) + unknown_key.size();
+  const bool guesses = error->compare(guess, 3, "did") == 0;
+  return error->substr(0, guess) + "'" + unknown + "' is a key of " + listed(tables, " and ") +
+         (guesses ? "; or " + error->substr(guess) : "");
+}
 
 Section::Section(const ConfigTable& table, std::string name, int line, Findings& findings)
     : table_(&table), name_(std::move(name)), line_(line), findings_(&findings) {}
 
 void Section::add_known(std::string_view key) {
-  if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
+  if (std::ranges::find(known_, key) != known_.end()) return;
+  known_.push_back(key);
+  findings_->known.emplace(key, name_);
 }
 
 bool Section::has(std::string_view key) {
@@ -234,10 +254,13 @@ std::vector<std::pair<std::string, std::string>> Section::texts(
   for (const std::string_view key : keys) {
     const ConfigValue* found = find(key);
     if (found == nullptr) continue;
-    if (auto text = text_of(*found))
-      all.emplace_back(key, *std::move(text));
-    else
+    auto text = text_of(*found);
+    if (!text)
       wrong(key, "must be a string or a whole number");
+    else if (is_bare_length(*found))
+      wrong(key, std::string(unit_missing));
+    else
+      all.emplace_back(key, *std::move(text));
   }
   return all;
 }
@@ -253,6 +276,10 @@ std::vector<std::string> Section::lengths(std::string_view key, std::string_view
     const auto text = text_of(value);
     if (!text || !std::ranges::all_of(*text, is_part)) {
       wrong(key, std::string(allowed));
+      return {};
+    }
+    if (is_bare_length(value)) {
+      wrong(key, std::string(unit_missing));
       return {};
     }
     texts.push_back(*text);
@@ -278,6 +305,7 @@ void Section::refuse_not_implemented(std::string_view key, const std::string& ri
 void Section::refuse_unknown() {
   for (const auto& [key, value] : *table_) {
     if (std::ranges::find(known_, key) != known_.end()) continue;
+    if (!findings_->error) findings_->unknown = key;
     const std::string guess = nearest(key, known_);
     wrong(key, guess.empty() ? "unknown; the keys here are " + listed(known_, " and ")
                              : "unknown; did you mean '" + guess + "'?");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,12 @@ namespace millrace {
 struct Findings {
   std::string file;
   std::optional<std::string> error;
+  std::string unknown{};  // the key of the error, without its table, if the key is unknown
+  std::set<std::pair<std::string, std::string>> known{};  // the keys asked for, as (key, table)
+
+  // The error. If the unknown key is one of other tables (`elsewhere` has the keys of all), it
+  // names these first. Requires: there is an error.
+  std::string error_with(const Findings& elsewhere) const;
 };
 
 // Reads one table of the configuration. The caller asks for each key by its name (a literal), with
@@ -60,7 +67,8 @@ class Section {
   Section section(std::string_view key, std::string_view example);
   // Every table [[key]], in order.
   std::vector<Section> sections(std::string_view key);
-  // The keys of `keys` that are set, with their strings, or their whole numbers as text.
+  // The keys of `keys` that are set, with their strings, or their whole numbers as text. A number
+  // in quotes is an error, also for lengths(): a unit may be missing.
   std::vector<std::pair<std::string, std::string>> texts(const std::vector<std::string_view>& keys);
 
   // A list of lengths: strings or whole numbers, as text. `allowed` is the end of the error

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "chunker/lengths.h"
 #include "chunker/rule_json.h"
 #include "chunker/sizes_text.h"
 #include "chunker/spec.h"
@@ -197,6 +198,16 @@ TEST_CASE("a rule is read back from its JSON") {
 TEST_CASE("a number in JSON is printed as it was given") {
   CHECK_THAT(rule_from_json(R"({"size":0.1})", {}).error().message,
              Catch::StartsWith("size = \"0.1\" must be frames"));
+}
+
+TEST_CASE("in JSON a length in quotes has a unit") {
+  for (const char* text : {R"({"size":"100"})", R"({"size":4,"sizes":["4",8]})",
+                           R"({"rule":"random","size":4,"sizes":{"from":"2","to":4,"step":2}})"}) {
+    const auto rule = rule_from_json(text, {});
+    REQUIRE(!rule.has_value());
+    CHECK(rule.error().message.ends_with(unit_missing));
+  }
+  CHECK(rule_from_json(R"({"size":"100ms"})", {.rate = 16000})->spec.size == 1600);
 }
 
 TEST_CASE("invalid JSON of a rule is an error") {

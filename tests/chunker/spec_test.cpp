@@ -48,7 +48,7 @@ TEST_CASE("an invalid length is refused with the allowed forms") {
     INFO(text);
     CHECK(error_of({{"size", "4"}, {"left", text}}) ==
           "left = \"" + std::string(text) +
-              "\" must be frames from 0 to 2147483647 (\"1600\"), or a time in us, ms, s, min or "
+              "\" must be frames from 0 to 2147483647 (1600), or a time in us, ms, s, min or "
               "h without a space (\"100ms\", \"0.1s\")");
   }
   CHECK(parse_rule({{"size", "999999999999999s"}}, {}).has_error());

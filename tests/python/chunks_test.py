@@ -49,7 +49,7 @@ class Chunks(unittest.TestCase):
         self.assertEqual([row[1:4] for row in millrace.chunks(spec, sized)], [[0, 0, 3], [3, 0, 2], [5, 0, 2], [7, 0, 0]])
         self.assertEqual([row[3] for row in millrace.chunks(spec, [("frames", 9), ("end", 0)])], [5, 4, 0])
         self.assertEqual(millrace.values(spec, sized)[0], [1, 2, 3, 0, 0])
-        for sizes in ((2, 4), "2+4", {"from": 2, "to": 4, "step": 2}, ["2", "4"]):
+        for sizes in ((2, 4), "2+4", {"from": 2, "to": 4, "step": 2}):
             self.assertEqual(millrace.chunks({**spec, "sizes": sizes}, sized), millrace.chunks(spec, sized))
         with self.assertRaisesRegex(ValueError, "event 0: size 6 must be one of sizes, or its first body"):
             millrace.chunks(spec, [("size", 6)])
@@ -62,6 +62,8 @@ class Chunks(unittest.TestCase):
         for spec, events, words in (
             ({"size": 0}, [], 'size = "0" must be at least 1 frame'),
             ({"size": 1.5}, [], 'size = "1.5"'),
+            ({"size": "100"}, [], '"100" must be a number without quotes, or a time with its unit, such as "100ms"'),
+            ({"size": 4, "sizes": ["4", 8]}, [], '"4" must be a number without quotes'),
             ({"sise": 4}, [], "size is missing"),
             ({"size": 4, "tail": "cut"}, [], 'tail = "cut" must be every_start, cover or drop'),
             ({"preset": "silero"}, [], 'preset = "silero" must be silero-16k'),

@@ -23,6 +23,7 @@ class Arguments(DatasetTest):
         self.refused("dtype", dtype="f64")
         self.refused("slots", slots=-1)
         self.refused("size", chunk={"size": "0.33ms"})
+        self.refused('size = "100" must be a number without quotes', chunk={"size": "100"})
         self.refused("prefetch|threads", threads=-1)
         self.refused("seed", TypeError, seed=object())
         self.refused("companions must be a dict", TypeError, companions=["a"])

@@ -44,9 +44,9 @@ TEST_CASE("an impossible range of sizes is an error that names the key") {
         "m.toml:2: key 'pipeline.chunk.sizes.step': is missing: a range needs from, to and step");
   CHECK(error("from = 160, to = 640, stop = 160") ==
         "m.toml:2: key 'pipeline.chunk.sizes.step': is missing: a range needs from, to and step");
-  CHECK(
-      error("from = 160, to = 640, step = 160, by = 2") ==
-      "m.toml:2: key 'pipeline.chunk.sizes.by' = 2: unknown; the keys here are from, to and step");
+  CHECK(error("from = 160, to = 640, step = 160, until = 2") ==
+        "m.toml:2: key 'pipeline.chunk.sizes.until' = 2: unknown; the keys here are from, to and "
+        "step");
   CHECK(
       error("from = 640, to = 160, step = 160") ==
       "m.toml:2: key 'pipeline.chunk.sizes' = {from = 640, step = 160, to = 160}: must be a range "
@@ -89,9 +89,25 @@ TEST_CASE("the voice detector needs audio at one of its rates") {
     CHECK(pipeline_error("rate = " + rate + "\nendpoint = {}") == "no error");
 }
 
+TEST_CASE("a length in quotes has a unit, as it could be frames or milliseconds") {
+  const std::string unit =
+      ": must be a number without quotes, or a time with its unit, such as \"100ms\"";
+  CHECK(pipeline_error("chunk = { size = \"100\" }") ==
+        "m.toml:2: key 'pipeline.chunk.size' = \"100\"" + unit);
+  CHECK(pipeline_error("chunk = { size = 100, left = \"0.5\" }") ==
+        "m.toml:2: key 'pipeline.chunk.left' = \"0.5\"" + unit);
+  CHECK(pipeline_error("chunk = { size = 160, sizes = [80, \"160\"] }") ==
+        "m.toml:2: key 'pipeline.chunk.sizes' = [80, \"160\"]" + unit);
+  CHECK(pipeline_error("chunk = { rule = \"random\", size = 160, "
+                       "sizes = { from = \"80\", to = 160, step = 80 } }") ==
+        "m.toml:2: key 'pipeline.chunk.sizes.from' = \"80\"" + unit);
+  CHECK(pipeline_error("endpoint = { silence = \"500\" }") ==
+        "m.toml:2: key 'pipeline.endpoint.silence' = \"500\"" + unit);
+}
+
 TEST_CASE("an impossible endpoint is an error that names the key") {
   const std::string length =
-      ": must be frames from 0 to 2147483647 (\"1600\"), or a time in us, ms, s, min or h without "
+      ": must be frames from 0 to 2147483647 (1600), or a time in us, ms, s, min or h without "
       "a "
       "space (\"100ms\", \"0.1s\")";
   CHECK(pipeline_error("endpoint = \"vad\"") ==

@@ -18,6 +18,22 @@ std::string limits_error(const std::string& keys) { return error_of("[limits]\n"
 
 }  // namespace
 
+TEST_CASE("an unknown key that another table has is named with this table first") {
+  CHECK(pipeline_error("max_wait = \"2ms\"") ==
+        "m.toml:2: key 'pipeline.max_wait' = \"2ms\": unknown; 'max_wait' is a key of "
+        "'pipeline.batch'; or did you mean 'bye_wait'?");
+  CHECK(pipeline_error("silence = \"1s\"") ==
+        "m.toml:2: key 'pipeline.silence' = \"1s\": unknown; 'silence' is a key of "
+        "'pipeline.endpoint'");
+  CHECK(error_of("[listen]\nslab_bytes = \"1GiB\"") ==
+        "m.toml:2: key 'listen.slab_bytes' = \"1GiB\": unknown; 'slab_bytes' is a key of 'gpu' and "
+        "'limits'");
+  CHECK(error_of("slots = 4\n[[pipeline]]\nname = \"asr\"") ==
+        "m.toml:1: key 'slots' = 4: unknown; 'slots' is a key of 'pipeline'");
+  CHECK(error_of("[limits.log]") ==
+        "m.toml:1: key 'limits.log' = {}: unknown; 'log' is a key of the top level");
+}
+
 TEST_CASE("an unknown key is named, with the nearest known one") {
   CHECK(listen_error("websokcet = \"127.0.0.1:1\"") ==
         "m.toml:2: key 'listen.websokcet' = \"127.0.0.1:1\": unknown; "
@@ -121,7 +137,7 @@ TEST_CASE("an impossible chunk rule is an error with the chunker's message") {
         "m.toml:2: key 'pipeline.chunk.size' = 0: must be at least 1 frame");
   CHECK(pipeline_error("chunk = { size = \"33m\" }") ==
         "m.toml:2: key 'pipeline.chunk.size' = \"33m\": must be frames from 0 to 2147483647 "
-        "(\"1600\"), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")");
+        "(1600), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")");
   CHECK(pipeline_error("rate = 11025\nchunk = { size = \"1ms\" }") ==
         "m.toml:3: key 'pipeline.chunk.size' = \"1ms\": must be whole frames, at most 2147483647: "
         "at 11025 frames per second it is 11.025");
