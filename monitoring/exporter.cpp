@@ -9,14 +9,18 @@ namespace millrace {
 const std::string& Exporter::text(Time now) {
   using namespace std::chrono_literals;
   if (!text_.empty() && now < collected_ + 1s) return text_;
+  text_ = fresh_text(now);
+  collected_ = now;
+  return text_;
+}
+
+std::string Exporter::fresh_text(Time now) const {
   Families families;
   if (sources_.training.empty()) collect_streaming(now, families);
   collect_training(sources_, families);
   collect_service(sources_, families);
   collect_process(families);
-  text_ = families.text();
-  collected_ = now;
-  return text_;
+  return families.text();
 }
 
 void Exporter::collect_streaming(Time now, Families& families) const {

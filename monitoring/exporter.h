@@ -22,6 +22,8 @@ class Exporter {
   // In Prometheus' text format, at most 1 s old: the metrics are collected at most once a second,
   // however often they are scraped. Valid until the next call.
   const std::string& text(Time now);
+  // The same text, collected now. text() does not return it later.
+  std::string fresh_text(Time now) const;
   // Discards the text, so that the next call of text() collects again.
   void forget() { text_.clear(); }
 

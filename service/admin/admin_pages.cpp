@@ -84,7 +84,7 @@ HttpAnswer missing_page() {
   return page(404, {{"error",
                      {{"message",
                        "no such page; the pages are / /metrics /livez /readyz /status /streams "
-                       "/workers /log"}}}});
+                       "/workers /log /history"}}}});
 }
 
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {

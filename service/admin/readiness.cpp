@@ -70,12 +70,18 @@ HttpAnswer ready_page(const Readiness& readiness, std::string_view target) {
 }
 
 HttpAnswer status_page(const Readiness& readiness, bool draining) {
+  JsonObject pipelines;
+  for (const auto& pipeline : readiness.pipelines)
+    pipelines.text(pipeline.name, pipeline.has_worker ? "ready"
+                                  : pipeline.required ? "unready"
+                                                      : "degraded");
   const auto reasons = readiness.reasons();
   return {.body = JsonObject()
                       .boolean("ready", reasons.empty())
                       .boolean("draining", draining)
                       .raw("reasons", json_list(reasons))
                       .raw("degraded", json_list(readiness.degraded()))
+                      .raw("pipelines", pipelines.done())
                       .done() +
                   "\n"};
 }

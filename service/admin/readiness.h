@@ -31,7 +31,8 @@ struct Readiness {
 // the same for one pipeline, required or not; 404 for an unknown name, and 400 for any
 // other parameter.
 HttpAnswer ready_page(const Readiness& readiness, std::string_view target);
-// /status, for the live page: always 200, as browsers report other answers as errors.
+// /status, for the live page: always 200, as browsers report other answers as errors. A pipeline
+// without a worker is `unready` if it is required, otherwise `degraded`.
 HttpAnswer status_page(const Readiness& readiness, bool draining);
 
 }  // namespace millrace

@@ -46,6 +46,9 @@ class Recording {
   // While `sheds`, nothing is written, because memory is short. Thread-safe.
   void shed(bool sheds) { thread_->shed(sheds); }
 
+  // True while nothing is written because of the disk. Thread-safe.
+  bool suspended() const { return recorder_stats_.suspended.value() != 0; }
+
   void add_to(Sources& sources) const;
 
  private:

@@ -278,6 +278,7 @@ HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   if (query.path() == "/log") return log_page(recent_log_);
+  if (query.path() == "/history") return {.body = history_.json()};
   if (auto file = find_file(live_page(), query)) return std::move(*file);
   return missing_page();
 }
@@ -303,6 +304,8 @@ Readiness Server::readiness() const {
     readiness.pipelines.push_back({.name = pipeline->name(),
                                    .required = pipeline->options().required,
                                    .has_worker = pipeline->stats().workers.value() > 0});
+  if (recording_ && recording_->suspended())
+    readiness.impairments.push_back("recording is suspended");
   return readiness;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "monitoring/exporter.h"
+#include "monitoring/history.h"
 #include "monitoring/service_stats.h"
 #include "service/admin/live_lists.h"
 #include "service/admin/readiness.h"
@@ -129,6 +130,7 @@ class Server {
   std::optional<WorkerServer> worker_server_, remote_server_;
   std::optional<HttpServer> admin_;
   std::optional<Exporter> exporter_;
+  History history_;
   std::optional<LiveLists> lists_;
   EndlessTask signal_handling_{main_.get_executor(), [this] { return handle_signals(); }};
   EndlessTask hangup_handling_{main_.get_executor(), [this] { return handle_hangups(); }};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the io threads and of the wall clock.
+// Checks of the io threads and of the wall clock, and the samples for the live page.
 #include <algorithm>
 
 #include "service/log/wall_clock.h"
@@ -23,6 +23,8 @@ Task<> Server::watch_clock() {
     }
     log_.sum_up();
     recent_log_.collect();
+    if (const Time now = Clock::now(); history_.is_due(now))
+      history_.add(exporter_->fresh_text(now), now);
     timer.expires_after(clock_period);
     co_await timer.async_wait(no_throw);
   }

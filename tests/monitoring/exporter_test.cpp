@@ -65,6 +65,15 @@ TEST_CASE("every label value is exported from the start") {
                       "millrace_streams_closed_total{pipeline=\"asr\",reason=\"drain\"} 0\n"));
 }
 
+TEST_CASE("a fresh text has the present counts, and leaves the text for scrapes as it is") {
+  Service service;
+  const std::string scraped = service.text(Time(1000s));
+  service.streams[0].opened.add();
+  CHECK_THAT(service.exporter.fresh_text(Time(1000s)),
+             Contains("millrace_streams_opened_total{pipeline=\"asr\"} 1\n"));
+  CHECK(service.text(Time(1000s)) == scraped);
+}
+
 TEST_CASE("a reset has a reason as label, but never `none`") {
   Service service;
   service.streams[0].resets[ResetReason::start].add();

@@ -54,7 +54,13 @@ TEST_CASE("the status names an optional pipeline without a worker, and the servi
   readiness.impairments = {"the disk is slow"};
   const HttpAnswer page = status_page(readiness, false);
   CHECK(page.status == 200);
-  CHECK(page.body ==
-        "{\"ready\":true,\"draining\":false,\"reasons\":[],\"degraded\":[\"the disk is slow\","
-        "\"pipeline tts has no worker\"]}\n");
+  CHECK(
+      page.body ==
+      "{\"ready\":true,\"draining\":false,\"reasons\":[],\"degraded\":[\"the disk is slow\","
+      "\"pipeline tts has no worker\"],\"pipelines\":{\"asr\":\"ready\",\"tts\":\"degraded\"}}\n");
+}
+
+TEST_CASE("the status has the state of each pipeline") {
+  CHECK_THAT(status_page(asr_and_optional_tts(false, true), false).body,
+             Contains("\"pipelines\":{\"asr\":\"unready\",\"tts\":\"ready\"}"));
 }
