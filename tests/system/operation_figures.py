@@ -21,7 +21,7 @@ from pictures import PIPELINES, client
 from raw_client import BINARY, RawClient, frame, upgrade
 
 CHUNK = 1600
-PAGE = ("/metrics", "/status", "/streams?order=held&limit=10", "/log")  # the requests of a page each second
+PAGE = ("/metrics", "/status", "/workers", "/streams?order=held&limit=10", "/log")  # the requests of a page each second
 ROUND = 15  # seconds
 
 

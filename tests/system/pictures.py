@@ -57,7 +57,7 @@ async def live_page(browser, service, folder, seconds):
         await picture(page, folder, "live_wide.png", (1100, 960))
         await picture(page, folder, "live_wide_dark.png", (1100, 960), dark=True)
         await picture(page, folder, "live_narrow.png", (390, 844))
-        await page.value("document.getElementById('streams').closest('section').scrollIntoView()")
+        await page.value("document.getElementById('workers').closest('section').scrollIntoView()")
         await picture(page, folder, "live_narrow_dark.png", (390, 844), dark=True)
 
 

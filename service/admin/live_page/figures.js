@@ -4,6 +4,8 @@
 import { buckets, increase, quantile, rate } from "./metrics.js";
 
 const wait = "millrace_queue_wait_seconds";
+const latency = "millrace_result_latency_seconds";
+const longestLatency = 0.3; // s, of the p99; as in the alert MillraceResultLatencyHigh
 const quantiles = [["p50", 0.5], ["p99", 0.99]];
 
 // Cards of { title, unit, lines: [{ key, label, value(newer, older, pipeline) }] }. value() returns a number, or null
@@ -23,7 +25,7 @@ export function cardsOf(scrape) {
       { key: "signal", label: "accepted", value: counter("millrace_ingest_audio_seconds_total") },
     ]),
     card("Chunk to result", "ms", quantiles.map(([name, q]) =>
-      ({ key: `latency:${q}`, label: name, value: quantileOf(q, "millrace_result_latency_seconds") }))),
+      ({ key: `latency:${q}`, label: name, value: quantileOf(q, latency) }))),
     card("Median of each stage (p50)", "ms", stages(0.5).lines, true),
     card("p99 of each stage", "ms", stages(0.99).lines, true),
     card("Resets, by reason", "/s", lines("millrace_stream_resets_total", "reason", counter)),
@@ -36,6 +38,16 @@ export function cardsOf(scrape) {
         value: ratio("millrace_batch_frames_padded_total", "millrace_batch_frames_total", 100) },
     ]),
   ];
+}
+
+// The part of a scrape that late() needs.
+export const latencies = (scrape) => scrape.only(latency + "_bucket");
+
+// The pipelines whose p99 of chunk-to-result between two scrapes is above that of the alert: pipeline -> p99 in ms.
+export function late(newer, older) {
+  const p99 = quantileOf(0.99, latency);
+  const all = newer.values(latency + "_bucket", "pipeline").map((pipeline) => [pipeline, p99(newer, older, pipeline)]);
+  return new Map(all.filter(([, value]) => value > 1000 * longestLatency));
 }
 
 const card = (title, unit, lines, logscale = false) => ({ title, unit, lines, logscale });

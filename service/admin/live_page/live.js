@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the service's metrics once a second and shows them.
 
-import { cardsOf } from "./figures.js";
-import { rate, restarted, Scrape } from "./metrics.js";
+import { cardsOf, late, latencies } from "./figures.js";
+import { number } from "./format.js";
+import { rate, restarted, Scrape, scrapesOf } from "./metrics.js";
 import { span } from "./plots.js";
-import { Cards, showLog, showPipelines, showService, showState, showStreams } from "./view.js";
+import { Cards, showLog, showPipelines, showService, showState, showStreams, showWorkers } from "./view.js";
 
 const period = 1000; // ms
 const timeout = 5000; // ms, of a request
 const windowLength = 10; // s, for rates and quantiles
 
 let scrapes = []; // in the window, the newest last
+let baselines = []; // latencies in the last five minutes, at least 5 s apart, the newest last
 let points = new Map(); // pipeline -> [{ time, values }] of the last five minutes
 let definitions = []; // definitions of the cards
 let cards = null;
 let selected = null; // name of a pipeline
+let status = null; // the last answer of /status
+// Pipelines that are late -> p99 of the last five minutes, in ms. Over five minutes, as in the alert, the state does not
+// change back and forth. A stall of more than 3 s makes 1% of the results late, and is shown at once.
+let slow = new Map();
 let goneSince = null;
 
 async function get(path) {
@@ -30,32 +36,43 @@ async function scrape() {
   return new Scrape(await answer.text(), Number(answer.headers.get("Millrace-Collected")));
 }
 
-// Adds a scrape to the window, and its figures to the points.
-function add(newer) {
-  const last = scrapes.at(-1);
-  if (last && restarted(newer, last)) scrapes = [];
-  else if (last?.time === newer.time) return; // the service answered from its cache
+// Adds a scrape, and before it the samples that the service kept while the page did not read: before it was opened, or
+// while it slept.
+async function follow(newer) {
+  const now = Date.now();
+  if (scrapes.length && restarted(newer, scrapes.at(-1))) [scrapes, baselines] = [[], []];
+  const since = scrapes.at(-1)?.time ?? -Infinity;
+  if (newer.time === since) return; // the service answered from its cache
+  if (newer.time - since > windowLength)
+    for (const older of scrapesOf(await json("history")))
+      if (older.time > since && !restarted(newer, older)) add(older, now - 1000 * (newer.time - older.time));
+  add(newer, now);
+}
+
+// Adds a scrape to the window, and its figures to the points. `at`: its time by the clock of the browser, in ms.
+function add(newer, at) {
   scrapes.push(newer);
   while (scrapes.length > 2 && scrapes[1].time <= newer.time - windowLength) scrapes.shift();
+  if (!(newer.time < baselines.at(-1)?.time + 5)) baselines.push(latencies(newer));
+  while (baselines[0].time < newer.time - span / 1000) baselines.shift();
   if (!cards) {
     definitions = cardsOf(newer);
     cards = new Cards(definitions);
   }
-  const now = Date.now();
   for (const pipeline of newer.values("millrace_streams", "pipeline")) {
     const values = {};
     for (const { lines } of definitions)
       for (const { key, value } of lines) values[key] = value(newer, scrapes[0], pipeline);
-    const kept = (points.get(pipeline) ?? []).filter(({ time }) => time >= now - span);
-    points.set(pipeline, [...kept, { time: now, values }]);
+    const kept = (points.get(pipeline) ?? []).filter(({ time }) => time >= at - span);
+    points.set(pipeline, [...kept, { time: at, values }]);
   }
 }
 
 function draw() {
   if (document.hidden || !cards) return;
-  const names = [...points.keys()];
-  selected ??= names[0];
-  showPipelines(names, selected, (name) => {
+  const names = Object.keys(status.pipelines);
+  if (!names.includes(selected)) selected = names[0];
+  showPipelines(names.map((name) => [name, stateOf(name)]), selected, (name) => {
     selected = name;
     draw();
   });
@@ -64,25 +81,36 @@ function draw() {
   cards.show(points.get(selected) ?? [], Date.now());
 }
 
-function showReadiness({ ready, draining, reasons }) {
-  if (draining) showState("draining", "stopping", reasons);
-  else if (ready) showState("ready", "ready");
-  else showState("unready", "not ready", reasons);
+function stateOf(pipeline) {
+  const state = status.pipelines[pipeline];
+  return state === "ready" && slow.has(pipeline) ? "degraded" : state;
+}
+
+function showReadiness({ ready, draining, reasons, degraded }) {
+  const faults = [...degraded, ...[...slow].map(([pipeline, p99]) =>
+    `pipeline ${pipeline}: the p99 of chunk to result in the last 5 min is ${number(p99)} ms`)];
+  if (draining) showState("draining", "stopping", [...reasons, ...faults]);
+  else if (!ready) showState("unready", "not ready", [...reasons, ...faults]);
+  else if (faults.length) showState("degraded", "degraded", faults);
+  else showState("ready", "ready");
 }
 
 async function update() {
   // In parallel, so that a slow list does not delay the figures.
-  const [newer, status, streams, log] =
-    await Promise.allSettled([scrape(), json("status"), json("streams?order=held&limit=10"), json("log")]);
-  if (newer.status === "rejected" || status.status === "rejected") {
+  const [newer, state, workers, streams, log] = await Promise.allSettled(
+    [scrape(), json("status"), json("workers"), json("streams?order=held&limit=10"), json("log")]);
+  if (newer.status === "rejected" || state.status === "rejected") {
     goneSince ??= new Date();
     return showState("gone", `no answer since ${goneSince.toLocaleTimeString()}`, ["the page tries again each second"]);
   }
   goneSince = null;
-  add(newer.value);
-  showReadiness(status.value);
+  status = state.value;
+  await follow(newer.value);
+  slow = late(scrapes.at(-1), baselines[0]);
+  showReadiness(status);
   draw();
   if (document.hidden) return;
+  if (workers.status === "fulfilled") showWorkers(workers.value);
   if (streams.status === "fulfilled") showStreams(streams.value);
   if (log.status === "fulfilled") showLog(log.value);
 }

@@ -31,6 +31,13 @@ export class Scrape {
     return samples.length ? samples.reduce((sum, { value }) => sum + value, 0) : null;
   }
 
+  // The same scrape with the samples of one family only.
+  only(name) {
+    const one = new Scrape("", this.time);
+    if (this.families.has(name)) one.families.set(name, this.families.get(name));
+    return one;
+  }
+
   // The different values of a label, in the order of the samples.
   values(name, label) {
     return [...new Set(this.samples(name).map(({ labels }) => labels[label]))];
@@ -42,6 +49,12 @@ function labelsOf(text) {
   for (const [, name, value] of text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g))
     labels[name] = value.replace(/\\(.)/g, (_, letter) => (letter === "n" ? "\n" : letter));
   return labels;
+}
+
+// The scrapes in an answer of /history, the oldest first. A series has a value for each time, or one for all of them.
+export function scrapesOf({ times, series }) {
+  const all = Object.entries(series);
+  return times.map((time, i) => new Scrape(all.map(([name, values]) => `${name} ${values[i] ?? values}`).join("\n"), time));
 }
 
 // True if the process restarted between two scrapes, and the counters with it.

@@ -35,14 +35,21 @@ export function showService(scrape, cpu) {
     element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }
 
-export function showPipelines(names, selected, select) {
+// Each state has a shape besides its colour.
+const shapes = { ready: "●", degraded: "▲", unready: "■" };
+
+// `pipelines` are [name, state].
+export function showPipelines(pipelines, selected, select) {
   const nav = $("pipelines");
-  nav.hidden = names.length < 2;
-  const now = names.join("\n") + "\n\n" + selected;
+  nav.hidden = pipelines.length < 2;
+  const now = [...pipelines, selected].join("\n");
   if (nav.dataset.shown === now) return; // unchanged: do not replace a button under the pointer
   nav.dataset.shown = now;
-  nav.replaceChildren(...names.map((name) =>
-    element("button", { type: "button", ariaPressed: String(name === selected), onclick: () => select(name) }, name)));
+  nav.replaceChildren(...pipelines.map(([name, state]) => {
+    const text = state === "unready" ? "not ready" : state;
+    const dot = element("span", { className: `dot ${state}`, role: "img", ariaLabel: text, title: text }, shapes[state]);
+    return element("button", { type: "button", ariaPressed: String(name === selected), onclick: () => select(name) }, dot, name);
+  }));
 }
 
 // The cards of one pipeline, each with a plot.
@@ -107,6 +114,17 @@ export function showStreams({ total, streams }) {
     streams.map((one) => [
       one.stream, one.pipeline, bytes(one.held_bytes), `${one.held_s.toFixed(2)} s`, duration(one.age_s),
       !one.connected ? "disconnected" : one.paused ? `${one.peer} (paused)` : one.peer]));
+}
+
+export function showWorkers({ workers }) {
+  $("attached").textContent = number(workers.length);
+  table("workers",
+    [["Worker", "name"], ["Pipeline", "wide"], ["Slots", "number"], ["Batches", "number"], ["In flight", "number wide"],
+      ["Compute p99", "number wide"], ["Last failure", ""]],
+    workers.map(({ last_failure: failure, ...one }) => [
+      one.leaving ? `${one.worker} (leaving)` : one.worker, one.pipeline, `${number(one.slots_used)} of ${number(one.slots)}`,
+      number(one.batches), number(one.in_flight), `${number(1000 * one.compute_p99_s)} ms`,
+      failure ? `${failure.why}, ${duration(failure.ago_s)} ago` : "–"]));
 }
 
 export function showLog({ log }) {
