@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "python/extension/plain_values.h"
 #include "schemas/text.h"
 #include "workers/library/worker.h"
 
@@ -101,8 +102,7 @@ Answer answer_of(nb::handle value, nb::handle encode, bool& fits) {
 }
 
 nb::list elements_of(nb::handle given, const AnswerCount& count) {
-  nb::object elements = nb::borrow(given);
-  if (nb::hasattr(given, "tolist")) elements = given.attr("tolist")();
+  nb::object elements = nb::hasattr(given, "tolist") ? plain_values(given) : nb::borrow(given);
   PyObject* const object = elements.ptr();
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
       PyAnySet_Check(object) || !nb::hasattr(elements, "__iter__"))

@@ -7,6 +7,7 @@
 #include "python/extension/client_stream.h"
 #include "python/extension/device_memory.h"
 #include "python/extension/held_batch.h"
+#include "python/extension/plain_values.h"
 #include "python/extension/recordings.h"
 #include "python/extension/training/dataset_keys.h"
 #include "python/extension/training/opened_catalog.h"
@@ -20,6 +21,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = MILLRACE_VERSION;
   add_chunks(module);
   add_batch(module);
+  add_plain_values(module);
   add_device_memory(module);
   add_attachment(module);
   add_client_stream(module);

@@ -17,6 +17,7 @@ def chunks(
 def values(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
 ) -> list[list[int] | None]: ...
+def plain_values(array: Any) -> Any: ...
 
 class Stream:
     over: bool

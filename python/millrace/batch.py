@@ -215,9 +215,9 @@ def _array_of(array: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's and similar arrays and scalars as lists and numbers of Python."""
+    """NumPy's and similar arrays and scalars as lists and numbers of Python, floats with as few digits as possible."""
     try:
-        return value.tolist()
+        return _core.plain_values(value)
     except AttributeError:
         raise TypeError(
             f"{type(value).__name__} is not a JSON value: an answer is a JSON value, str, bytes, None or an exception"

@@ -155,6 +155,14 @@ class Answers(WorkerTest):
             with self.subTest(answer=answer):
                 self.assertEqual(self.answered([answer])[0]["data"], expected)
 
+    def test_a_float_of_16_or_32_bits_has_only_the_digits_of_its_type(self):
+        for answer, text in ((np.float32(0.1), "0.1"), (np.float16(0.1), "0.1"), (np.float64(1) / 3, "0.3333333333333333"),
+                             ({"p": np.array([[1 / 3], [1e30]], np.float32)}, '{"p":[[0.33333334],[1e+30]]}'),
+                             (np.array([1 / 3, 6e-8], np.float16), "[0.3333,6e-08]"), (np.arange(2), "[0,1]")):
+            with self.subTest(answer=answer):
+                self.assertEqual(json.dumps(self.answered([answer])[0]["data"], separators=(",", ":")), text)
+        self.assertEqual(self.answered(np.array([0.1], np.float32))[0]["data"], 0.1)
+
     def test_the_first_axis_of_an_array_is_its_rows(self):
         self.assertEqual(self.answered(np.array([0.5], np.float32))[0]["data"], 0.5)
         self.assertEqual(self.answered(np.array([[1, 2]]))[0]["data"], [1, 2])
