@@ -30,6 +30,7 @@ class Budget {
   void set_limit(std::uint64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
   std::uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
+  bool is_full() const { return taken() >= limit(); }
 
  private:
   std::atomic<std::uint64_t> taken_{0};

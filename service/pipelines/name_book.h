@@ -19,13 +19,17 @@ class NameBook {
     std::lock_guard lock(mutex_);
     return names_.emplace(name).second;
   }
+  bool contains(const std::string& name) const {
+    std::lock_guard lock(mutex_);
+    return names_.contains(name);
+  }
   void give_back(const std::string& name) {
     std::lock_guard lock(mutex_);
     names_.erase(name);
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_set<std::string> names_;
 };
 

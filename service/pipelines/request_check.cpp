@@ -113,17 +113,22 @@ Result<std::uint32_t, RequestError> check_chunk(const std::string& chunk,
   const SizeList& sizes = pipeline.chunk.sizes.sizes;
   if (sizes.empty())
     return refusal(400, "chunk",
-                   "the pipeline has only one size, " +
-                       readable_size(pipeline.chunk.spec.size, pipeline.frames.rate) +
+                   "the pipeline has only one size, " + readable_sizes(pipeline) +
                        ", and none to choose from");
   const auto size = parse_length(chunk, pipeline.frames.rate);
   if (!size || !sizes.contains(*size))
     return refusal(400, "chunk",
-                   "must be one of the pipeline's sizes: " + listed(sizes, pipeline.frames.rate));
+                   "must be one of the pipeline's sizes: " + readable_sizes(pipeline));
   return {boost::system::in_place_value, *size};
 }
 
 }  // namespace
+
+std::string readable_sizes(const PipelineOptions& pipeline) {
+  const SizeList& sizes = pipeline.chunk.sizes.sizes;
+  const double rate = pipeline.frames.rate;
+  return sizes.empty() ? readable_size(pipeline.chunk.spec.size, rate) : listed(sizes, rate);
+}
 
 Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
                                                    const PipelineOptions& pipeline) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "input/client_format.h"
@@ -23,5 +24,9 @@ struct CheckedRequest {
 // stream, and 400 if the value is wrong for every stream or is not among those offered.
 Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
                                                    const PipelineOptions& pipeline);
+
+// The sizes of the pipeline's chunks, for people: "100ms", "80ms, 160ms, 320ms" or "20ms to 400ms
+// in steps of 20ms".
+std::string readable_sizes(const PipelineOptions& pipeline);
 
 }  // namespace millrace

@@ -68,28 +68,55 @@ Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
   return opened;
 }
 
-Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
-                                                           ClientOutput& output) {
+std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& request) {
+  const auto checked = check(request);
+  if (!checked) return checked.error();
+  if (thread_.shared.connections.is_full()) return too_many_connections();
+  if (thread_.shared.names.contains(request.id)) return name_in_use();
+  if (checked->streams.pipeline().hub().stream_budget().is_full()) return no_slot();
+  return std::nullopt;
+}
+
+Result<ThreadAdmission::Checked, RequestError> ThreadAdmission::check(
+    const StreamRequest& request) {
   if (refuses_all_) return busy(503, "", "the service is stopping", Refusal::draining);
   PipelineStreams* streams = find(request.pipeline);
   if (!streams) return no_pipeline(request.pipeline);
-  const auto checked = check_request(request, streams->pipeline().options());
+  auto checked = check_request(request, streams->pipeline().options());
   if (!checked) return checked.error();
   if (request.explain && !thread_.shared.explain)
     return RequestError{.parameter = "explain",
                         .message = "not allowed: [listen] explain is false"};
 
   if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
+  return Checked{*streams, std::move(*checked)};
+}
+
+RequestError ThreadAdmission::too_many_connections() {
+  return busy(503, "", "the service has reached its limit of connections", Refusal::limit_global);
+}
+
+RequestError ThreadAdmission::name_in_use() {
+  return busy(409, "id", "another open stream has this name", Refusal::parameter);
+}
+
+RequestError ThreadAdmission::no_slot() {
+  return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
+}
+
+Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
+                                                           ClientOutput& output) {
+  const auto checked = check(request);
+  if (!checked) return checked.error();
+  PipelineStreams& streams = checked->streams;
   Share connection(thread_.shared.connections, 1);
-  if (!connection)
-    return busy(503, "", "the service has reached its limit of connections", Refusal::limit_global);
-  if (!request.id.empty() && !thread_.shared.names.reserve(request.id))
-    return busy(409, "id", "another open stream has this name", Refusal::parameter);
-  if (!streams->pipeline().hub().stream_budget().try_take(1)) {
+  if (!connection) return too_many_connections();
+  if (!request.id.empty() && !thread_.shared.names.reserve(request.id)) return name_in_use();
+  if (!streams.pipeline().hub().stream_budget().try_take(1)) {
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
-    return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
+    return no_slot();
   }
-  return admit(*streams, std::move(request), *checked, std::move(connection), output);
+  return admit(streams, std::move(request), checked->request, std::move(connection), output);
 }
 
 StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest request,

@@ -52,6 +52,7 @@ class ThreadAdmission final : public StreamAdmission {
 
   [[nodiscard]] Result<StreamHandle, RequestError> open(StreamRequest request,
                                                         ClientOutput& output) override;
+  [[nodiscard]] std::optional<RequestError> refusal(const StreamRequest& request) override;
 
   // Refuses all streams from now on.
   void refuse_all() { refuses_all_ = true; }
@@ -65,13 +66,24 @@ class ThreadAdmission final : public StreamAdmission {
   const StreamStats& stats(std::size_t i) const { return pipelines_[i]->stats(); }
 
  private:
+  // A request without an error, and the streams of its pipeline.
+  struct Checked {
+    PipelineStreams& streams;
+    CheckedRequest request;
+  };
+
   PipelineStreams* find(std::string_view pipeline) const;
+  // Everything but the limits that a stream takes a part of.
+  Result<Checked, RequestError> check(const StreamRequest& request);
   // Does not change the request if it refuses it.
   Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output);
   RequestError no_pipeline(std::string_view asked) const;
   bool memory_short() const;
-  // Builds a refusal with a retry time.
+  // Build refusals with a retry time.
   RequestError busy(unsigned status, std::string parameter, std::string message, Refusal reason);
+  RequestError too_many_connections();
+  RequestError name_in_use();
+  RequestError no_slot();
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
   StreamHandle admit(PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
                      Share connection, ClientOutput& output) noexcept;

@@ -14,6 +14,7 @@
 #include "service/config/memory_bounds.h"
 #include "service/config/units.h"
 #include "service/pipelines/make_listener.h"
+#include "service/pipelines/pipeline_list.h"
 #include "service/pipelines/run_until_stopped.h"
 
 namespace millrace {
@@ -62,6 +63,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
           .gate = {.sockets = Budget(sockets_for(options_.limits.connections, descriptor_limit())),
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
+                   .pipelines = pipeline_list(options_.pipelines),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),

@@ -20,6 +20,7 @@ struct ClientGate {
   const std::vector<std::string> origins{};  // origins of the web pages that may open streams
   // The files of the web page that is served, and that may open streams. Empty: no page.
   const std::span<const PageFile> page{};
+  const std::string pipelines{};  // the body of GET /v1/pipelines, JSON
   // The most connections over ZeroMQ. Accessed with relaxed order: it guards no other data.
   std::atomic<std::uint64_t> zeromq_connections = 10'000;
   // While it is true, new connections are refused before any byte is read. Relaxed as above.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "base/result.h"
 #include "schemas/stream_request.h"
 #include "streams/client_output.h"
@@ -18,6 +20,11 @@ class StreamAdmission {
   // handle.
   [[nodiscard]] virtual Result<StreamHandle, RequestError> open(StreamRequest request,
                                                                 ClientOutput& output) = 0;
+  // The error with which open() would refuse the request now; nullopt if it would accept it. Opens
+  // nothing and reserves nothing. By default no request is refused.
+  [[nodiscard]] virtual std::optional<RequestError> refusal(const StreamRequest&) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace millrace

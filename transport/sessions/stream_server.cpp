@@ -42,7 +42,7 @@ struct Arrival {
   std::string peer;  // its address
   WebSocketProtocol& protocol;
   PageRules rules;
-  std::span<const PageFile> page;
+  const ClientGate& gate;
   Share socket;
 };
 
@@ -62,22 +62,24 @@ Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& s
   return arrival.protocol.accept(query, scope, arrival.peer);
 }
 
-// Health checks of other programs and scans of ports do not ask for an upgrade. A GET of the path
-// of streams does not either if a proxy has removed the fields: that is a client.
-bool is_check(const HttpQuery& query, const RequestError& error) {
-  return query.all("Upgrade").empty() && (error.status == 404 || query.method != "GET");
-}
-
-// The answer to a request that opens no stream: a file of the page, the page for health checks, or
-// the error.
+// The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
+// for health checks, or the error.
 HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
                                  const HttpQuery& query, const RequestError& error) {
   if (error.status == 404) {
-    if (auto file = find_file(arrival.page, query)) return std::move(*file);
+    if (auto file = find_file(arrival.gate.page, query)) return std::move(*file);
+    if (query.path() == "/v1/pipelines") return {.body = arrival.gate.pipelines};
     if (query.path() == "/livez") return {.type = "text/plain", .body = "alive\n"};
   }
-  if (!is_check(query, error)) scope.refuse(arrival.peer, error.reason, error.message);
+  if (!is_question(query)) scope.refuse(arrival.peer, error.reason, error.message);
   return answer_to(error);
+}
+
+// Lets a page of another origin read the answer if it may open streams.
+void share_with_page(HttpAnswer& answer, const HttpQuery& query, const PageRules& rules) {
+  answer.fields.emplace_back("Vary", "Origin");
+  if (const auto origin = query.all("Origin"); origin.size() == 1 && !refuse_page(query, rules))
+    answer.fields.emplace_back("Access-Control-Allow-Origin", origin.front());
 }
 
 // Nullopt if the client was refused or has disconnected.
@@ -102,6 +104,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
     co_return Admitted{std::move(*conversation), std::move(rest)};
   }
   auto answer = answer_without_stream(scope, arrival, *query, conversation.error());
+  share_with_page(answer, *query, arrival.rules);
   if (query->method == "HEAD") answer.without_body = true;
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
@@ -150,8 +153,7 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::handle_connection(Socket socket) {
   try {
-    Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_.page,
-                    Share(gate_.sockets, 1)};
+    Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_, Share(gate_.sockets, 1)};
     if (gate_.memory_short.load(std::memory_order_relaxed))
       return refuse(std::move(socket), arrival.peer, Refusal::overload,
                     "the service is short of memory");

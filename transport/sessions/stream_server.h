@@ -14,10 +14,10 @@
 namespace millrace {
 
 // Accepts the WebSocket clients of one io thread: reads the upgrade, lets the protocol answer it,
-// and runs the session, all in `scope`. Also answers requests for a file of the gate's page, within
-// the same limits. Each accepted client takes one of the gate's sockets. If none is left, or memory
-// is short, the client receives a 503 before its request is read. Scope, protocol and gate outlive
-// it. Confined to one thread.
+// and runs the session, all in `scope`. Also answers requests for a file of the gate's page and for
+// its list of pipelines, within the same limits. Each accepted client takes one of the gate's
+// sockets. If none is left, or memory is short, the client receives a 503 before its request is
+// read. Scope, protocol and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
   StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,

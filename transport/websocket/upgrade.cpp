@@ -66,6 +66,10 @@ Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_
   return Upgrade{.key = std::string(keys[0]), .subprotocol = ours ? supported : ""};
 }
 
+bool is_question(const HttpQuery& query) {
+  return query.all("Upgrade").empty() && query.all("Sec-WebSocket-Key").empty();
+}
+
 std::optional<RequestError> refuse_page(const HttpQuery& query, const PageRules& rules) {
   if (rules.loopback && !is_for_loopback(query))
     return no_upgrade(421,

@@ -32,6 +32,10 @@ struct PageRules {
 [[nodiscard]] std::optional<RequestError> refuse_page(const HttpQuery& query,
                                                       const PageRules& rules = {});
 
+// True if the request has nothing of an upgrade: it comes from a health check, a scan of ports or a
+// page that asks, and not from a client whose proxy has removed `Upgrade` and `Connection`.
+[[nodiscard]] bool is_question(const HttpQuery& query);
+
 // Reads a request for a WebSocket. If the client lists subprotocols, `supported` must be one of
 // them; it outlives the result.
 [[nodiscard]] Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query,

@@ -93,9 +93,37 @@ TEST_CASE_METHOD(ServerFixture,
   check.close();
   CHECK(refused() == 0);
   CHECK_THAT(send("GET /v1/stream" + fields), StartsWith("HTTP/1.1 426 "));
+  CHECK(refused() == 0);
+  // A client whose proxy has removed two fields.
+  CHECK_THAT(send("GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n"
+                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
+             StartsWith("HTTP/1.1 426 "));
   CHECK(refused() == 1);
   send("hello\r\n\r\n");
   CHECK(refused() == 2);
+}
+
+TEST_CASE_METHOD(PageFixture,
+                 "a page learns why its stream was refused, by a GET without upgrade") {
+  admission.refuses = RequestError{.status = 503, .message = "no room"};
+  CHECK_THAT(get("/v1/stream"), StartsWith("HTTP/1.1 503 ") && Contains("\"no room\""));
+  CHECK_THAT(get("/v1/stream?rate=x"),
+             StartsWith("HTTP/1.1 400 ") && Contains("\"parameter\":\"rate\""));
+  admission.refuses.reset();
+  CHECK_THAT(get("/v1/stream"), StartsWith("HTTP/1.1 426 "));
+  CHECK(admission.requests.empty());
+  for (const auto reason : {Refusal::parameter, Refusal::handshake, Refusal::no_room})
+    CHECK(stats.refused[reason].value() == 0);
+}
+
+TEST_CASE_METHOD(PageFixture, "a listed page of another origin may read answers, and others not") {
+  const std::string page = "Host: localhost\r\nOrigin: https://good.example\r\n";
+  CHECK_THAT(get("/v1/pipelines", page),
+             StartsWith("HTTP/1.1 200 ") && EndsWith("\r\n\r\n{\"pipelines\":[]}") &&
+                 Contains("Access-Control-Allow-Origin: https://good.example\r\n"));
+  CHECK_THAT(get("/v1/pipelines", "Host: localhost\r\nOrigin: https://evil.example\r\n"),
+             StartsWith("HTTP/1.1 403 ") && !Contains("Access-Control"));
+  CHECK_THAT(get("/v1/pipelines"), !Contains("Access-Control"));
 }
 
 TEST_CASE("a page is the listener's own only if its host is an address or localhost") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,15 +72,20 @@ class EchoAdmission final : public StreamAdmission {
     output.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
     return StreamHandle(new EchoStream(output, lost, work));
   }
+  std::optional<RequestError> refusal(const StreamRequest&) override { return refuses; }
   std::vector<std::string> lost;
   std::vector<StreamRequest> requests;
-  Duration work{};  // CPU time of each message
+  std::optional<RequestError> refuses;  // the answer to refusal()
+  Duration work{};                      // CPU time of each message
 };
 
 // A server of echoes on a free port of the loopback, in the test's own thread.
 struct ServerFixture {
   explicit ServerFixture(std::span<const PageFile> page = {})
-      : gate{.sockets = Budget(100), .origins = {"https://good.example"}, .page = page} {
+      : gate{.sockets = Budget(100),
+             .origins = {"https://good.example"},
+             .page = page,
+             .pipelines = R"({"pipelines":[]})"} {
     scope.start();
     server.start();
   }
