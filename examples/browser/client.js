@@ -6,14 +6,18 @@ const unsent = 192000; // bytes: the most that waits in the socket; 2 s of one c
 // Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with samples in -1 … 1, a Uint8Array with an Opus
 // packet, or any other object, which is a command. `parameters` are those of the stream: rate, channels, chunk …; without
 // `format`, samples are sent as s16le. Calls `received` with each message. When the connection is closed, the promise
-// resolves to the CloseEvent. After success its code is 1000, and the last message is `closed`.
+// resolves to the CloseEvent. After success its code is 1000, and the last message is `closed`. If the service refuses the
+// stream, the promise is rejected with an Error that says why.
 export async function stream(url, { audio, ...parameters }, received) {
   const query = new URLSearchParams({ format: "s16le", ...parameters });
   const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + query, "millrace.v1");
   const closed = new Promise((resolve) => (socket.onclose = resolve));
+  let opened = false;
   socket.onmessage = ({ data }) => received(typeof data === "string" ? JSON.parse(data) : data);
   const service = new WritableStream({
-    start: () => Promise.race([closed, new Promise((resolve) => (socket.onopen = resolve))]),
+    start: async () => {
+      opened = await Promise.race([closed.then(() => false), new Promise((resolve) => (socket.onopen = () => resolve(true)))]);
+    },
     write: async (part) => {
       while (socket.readyState === WebSocket.OPEN && socket.bufferedAmount > unsent) {
         await new Promise((resolve) => setTimeout(resolve, 20)); // there is no event for it
@@ -25,7 +29,25 @@ export async function stream(url, { audio, ...parameters }, received) {
     abort: () => socket.close(4000), // the audio failed: not a regular end
   });
   await audio.pipeTo(service).catch((error) => console.warn(error));
-  return closed;
+  const end = await closed;
+  if (!opened) throw new Error(await refusal(socket.url));
+  return end;
+}
+
+// The address of the service over HTTP: ws://HOST/v1/stream?… becomes http://HOST/v1/NAME, by default with path and query.
+export const overHttp = (url, name = "") => new URL(name, url.replace(/^ws/, "http"));
+
+// Why the service refuses a stream of this URL. A browser does not give a page the answer to a refused upgrade, so this asks
+// again without an upgrade, which opens no stream.
+async function refusal(url) {
+  try {
+    const answer = await fetch(overHttp(url));
+    if (answer.status === 426) return "The service refused the stream, but would accept it now. Try again.";
+    const { message, parameter } = (await answer.json()).error;
+    return `The service refused the stream: ${parameter ? `${parameter}: ` : ""}${message}.`;
+  } catch {
+    return "The service cannot be reached, or does not allow this page: its origin must be in [listen] origins.";
+  }
 }
 
 function message(part) {

@@ -3,8 +3,11 @@
 
 import { fromFile, fromMicrophone } from "./audio.js";
 import { stream } from "./client.js";
+import { Curves } from "./curves.js";
 import { available, opus } from "./opus.js";
+import { Pipelines } from "./pipelines.js";
 import { Results } from "./results.js";
+import { closing, sentence } from "./sentences.js";
 import { Transcript } from "./transcript.js";
 import { Wave } from "./wave.js";
 
@@ -12,7 +15,8 @@ const $ = (id) => document.getElementById(id);
 const [url, listen, stop, file, state] = ["url", "listen", "stop", "file", "state"].map($);
 const [chunk, channel, encode] = ["chunk", "channel", "opus"].map($);
 const commands = [...document.querySelectorAll(".command")];
-const wave = new Wave($("wave"));
+const curves = new Curves($("curves"));
+const wave = new Wave($("wave"), curves);
 const results = new Results($("results"), $("stages"), $("count"));
 const transcript = new Transcript($("text"), $("transcript"));
 
@@ -20,15 +24,18 @@ const transcript = new Transcript($("text"), $("transcript"));
 url.value = new URLSearchParams(location.search).get("url") ??
   `${location.origin.replace(/^http/, "ws")}/v1/stream?explain=1`;
 
+const pipelines = new Pipelines(url, $("pipelines"), $("pipeline"), chunk);
+
 encode.disabled = !available;
 
 function show(message) {
   if (message.type === "result") {
     results.add(message);
     transcript.add(message);
+    curves.add(message);
     wave.mark(message);
   } else {
-    state.textContent = JSON.stringify(message);
+    state.textContent = sentence(message, pipelines.named(message.pipeline));
   }
 }
 
@@ -64,6 +71,7 @@ async function run(source) {
   enable([listen, file], false);
   results.clear();
   transcript.clear();
+  curves.clear();
   state.textContent = "";
   const { through, send } = tap();
   try {
@@ -75,10 +83,10 @@ async function run(source) {
     for (const button of commands) button.onclick = () => send(command[button.id]);
     enable(commands, true);
     const sent = encode.checked ? opus(sound) : sound;
-    const { code } = await stream(url.value, { ...sent, ...selected(channels) }, show);
-    state.textContent += ` (connection closed: ${code})`;
+    const end = await stream(url.value, { ...sent, ...selected(channels) }, show);
+    state.textContent += closing(end);
   } catch (error) {
-    state.textContent = error;
+    state.textContent = error.message ?? error;
   }
   enable([listen, file], true);
   enable([stop, ...commands], false);

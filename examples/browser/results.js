@@ -9,6 +9,10 @@ const element = (tag, properties, ...children) => {
   return made;
 };
 
+// JSON with six significant digits, which is less than many models give.
+const compact = (data) =>
+  JSON.stringify(data, (_, value) => (typeof value === "number" ? Number(value.toPrecision(6)) : value));
+
 // Milliseconds with about three significant digits.
 const short = (time) => time.toFixed(time < 10 ? 2 : time < 100 ? 1 : 0);
 
@@ -32,7 +36,7 @@ export class Results {
     this.body.prepend(element("tr", {},
       element("td", {}, `${begin_s.toFixed(2)}–${end_s.toFixed(2)} s`),
       element("td", {}, ...flags.map((flag) => element("span", { className: "flag" }, flag))),
-      element("td", { className: error ? "result error" : "result" }, error ?? JSON.stringify(data)),
+      element("td", { className: error ? "result error" : "result" }, error ?? compact(data)),
       element("td", { className: "times" }, ...(explain ? this.times(explain, total) : [])),
       element("td", { className: "number" }, explain ? `${short(total)} ms` : "")));
     if (this.body.rows.length > most) this.body.lastChild.remove();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waveform of the audio that was sent, with the borders of chunks and their markers.
+// The waveform of the audio that was sent, with the borders of chunks, their markers, and the curves of their results.
 
 const columns = 100; // per second
 const kept = 60 * columns; // the last minute
 const shown = 10; // seconds
 const most = 1000; // chunks
+const apart = 4; // pixels: borders that are closer would hide the waveform
 
 export class Wave {
-  constructor(canvas) {
-    this.canvas = canvas;
+  constructor(canvas, curves) {
+    Object.assign(this, { canvas, curves });
     this.clear(48000, 1);
     new ResizeObserver(() => this.draw()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -81,6 +82,7 @@ export class Wave {
     const x = (second) => width * (1 - (end - second) / shown);
     this.paintColumns(context, x, height, color);
     this.paintChunks(context, x, height, color);
+    this.curves.paint(context, x, 26, height - 16, color);
   }
 
   paintColumns(context, x, height, color) {
@@ -97,7 +99,7 @@ export class Wave {
     }
   }
 
-  // Draws a line at the end of each chunk, with the time below and the flags above.
+  // Draws a line at the end of each chunk that is wide enough, with the time below and the flags above.
   paintChunks(context, x, height, color) {
     context.font = "11px system-ui, sans-serif";
     let [free, lastTime] = [[0, 0], -Infinity]; // right ends of the two lines of flags, and of the last time
@@ -105,7 +107,7 @@ export class Wave {
       const [left, right] = [x(begin_s), x(end_s)];
       if (right < 0) continue;
       context.fillStyle = color("edge");
-      context.fillRect(right, 24, 1, height - 40);
+      if (right - left >= apart) context.fillRect(right, 24, 1, height - 40);
       if (right - lastTime > 60) {
         context.fillStyle = color("muted");
         context.fillText(`${end_s.toFixed(1)} s`, right - 12, height - 3);

@@ -2,7 +2,6 @@
 """The JavaScript client, examples/browser/, in a browser: what its page sends and shows."""
 import array
 import cmath
-import json
 import math
 import os
 import tempfile
@@ -26,14 +25,19 @@ KEEP_DEVICE = """{
 }"""
 # Gives a line for each result, the oldest first.
 RESULTS = """[...results.rows].reverse().map(({ cells: [time, , result] }) => `${time.textContent}  ${result.textContent}`)"""
-# Keeps the address of each connection in `urls`.
-KEEP_URLS = """{
+# Keeps the address of each connection in `urls`, and of the last one the last message without a result and the close code.
+KEEP_CONNECTIONS = """{
     const Real = WebSocket;
-    globalThis.urls = [];
+    Object.assign(globalThis, { urls: [], last: null, code: null });
     globalThis.WebSocket = class extends Real {
         constructor(url, protocol) {
             super(url, protocol);
             urls.push(url);
+            this.addEventListener("message", ({ data }) => {
+                const message = JSON.parse(data);
+                if (message.type !== "result") last = message;
+            });
+            this.addEventListener("close", (closed) => ({ code } = closed));
         }
     };
 }"""
@@ -95,7 +99,7 @@ class BrowserTest(SystemTest):
         return browser
 
     def page(self, browser, service, **parameters):
-        return Page(browser, self.pages.url + "?url=" + service.url(**parameters), script=KEEP_URLS)
+        return Page(browser, self.pages.url + "?url=" + service.url(**parameters), script=KEEP_CONNECTIONS)
 
     def own_rate(self, browser):
         """The rate at which the browser records and decodes."""
@@ -116,9 +120,7 @@ class BrowserTest(SystemTest):
 
     async def ended(self, page):
         """The last message of the stream, if any, and the code of its close."""
-        state = await page.until("state.textContent.includes('connection closed') && state.textContent")
-        message, _, code = state.rpartition(" (connection closed: ")
-        return json.loads(message or "null"), int(code.rstrip(")"))
+        return await page.until("code && !listen.disabled && state.textContent && [last, code]")
 
 
 class Files(BrowserTest):
@@ -170,7 +172,7 @@ class Files(BrowserTest):
             async with self.page(browser, service, pipeline="none") as page:
                 for selecting in ("null", "chunk.value = '160ms'", "channel.value = '1'", "channel.value = 'all'",
                                   "document.getElementById('opus').checked = true"):
-                    await page.value(f"state.textContent = ''; {selecting}")
+                    await page.value(f"code = null; {selecting}")
                     await page.choose("file", write_wav(browser.folder.name, samples(0, 4000), channels=2))
                     await self.ended(page)
                 return [dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query)) for url in await page.value("urls")]
@@ -202,18 +204,30 @@ class Files(BrowserTest):
                 return await self.ended(page), await page.value("most")
 
         ended, most = run(choose())
-        self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 2000}, 1000))
+        self.assertEqual(ended, [{"type": "closed", "frames": frames, "chunks": 2000}, 1000])
         self.assertLessEqual(most, 192000 + 2 * rate // 10 + 100)  # 100: the headers of frames
 
-    def test_a_refused_stream_is_shown_with_its_close_code(self):
-        service, browser = self.service(), self.browser()
+    def refused(self, service, **parameters):
+        """The status line of a stream that the service refuses."""
+        browser = self.browser()
 
         async def choose():
-            async with self.page(browser, service, pipeline="none") as page:
+            async with self.page(browser, service, **parameters) as page:
                 await page.choose("file", write_wav(browser.folder.name, samples(0, 4000)))
-                return await self.ended(page)
+                self.assertEqual(await self.ended(page), [None, 1006])
+                return await page.value("state.textContent")
 
-        self.assertEqual(run(choose()), (None, 1006))
+        return run(choose())
+
+    def test_a_refused_stream_is_shown_with_the_reason_and_counted_once(self):
+        service = self.service()
+        self.assertEqual(self.refused(service, pipeline="none"),
+                         "The service refused the stream: pipeline: there is no pipeline none; there are: default.")
+        self.assertEqual(service.metric("millrace_ingest_connections_rejected_total", reason="parameter"), 1)
+        self.assertEqual(service.metric("millrace_ingest_connections_rejected_total", reason="handshake"), 0)
+
+    def test_a_page_that_may_not_open_streams_says_so(self):
+        self.assertIn("its origin must be in [listen] origins", self.refused(SystemTest.service(self)))
 
 
 class Microphone(BrowserTest):

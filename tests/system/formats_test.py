@@ -161,7 +161,7 @@ class Formats(SystemTest):
                 await page.value("channel.value = '1'")
                 await page.value(selecting)
                 await page.choose("file", self.stereo_file)
-                await page.until("state.textContent.includes('connection closed: 1000')")
+                await page.until("state.textContent.includes('has ended')")
                 self.assertEqual(await page.value("transcript.querySelectorAll('p, .growing:empty').length"), 2)  # one segment, and final
                 return await page.value("transcript.textContent")
 

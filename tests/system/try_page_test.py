@@ -42,7 +42,8 @@ class TryPage(SystemTest):
                     await page.click(button)
                 await page.until("results.rows.length >= 25")
                 await page.click("stop")
-                self.assertIn('"closed"', await page.until("state.textContent.includes('connection closed: 1000') && state.textContent"))
+                self.assertRegex(await page.until("state.textContent.includes('has ended') && state.textContent"),
+                                 r"^The stream has ended: \d+ chunks, \d+ frames\.$")
                 flags = await self.flags(page)
                 self.assertEqual(flags[0], ["START", "RESET", "SEGMENT"])
                 self.assertEqual(flags[-1][-2:], ["LAST", "END"])
@@ -78,7 +79,7 @@ class TryPage(SystemTest):
                 for _ in range(2):
                     await page.value("state.textContent = ''")
                     await page.choose("file", self.sound)
-                    await page.until("state.textContent.includes('connection closed: 1000')")
+                    await page.until("state.textContent.includes('has ended')")
                     self.assertEqual(await page.value("results.rows.length"), 20 + 1)  # the row of the end has no frames
                 self.assertEqual(await page.value("position.textContent"), "2.0 s")
                 self.assertEqual(await page.value("document.documentElement.scrollWidth"), 390)
@@ -101,9 +102,75 @@ class TryPage(SystemTest):
                 await page.click("listen")
                 await page.until("results.rows.length >= 3")
                 self.serving.process.terminate()
-                await page.until("state.textContent.includes('connection closed: 1012')")
+                await page.until("state.textContent.includes('closed with code 1012')")
                 self.assertFalse(await page.value("listen.disabled || file.disabled"))
                 self.faultless(page)
+
+        run(use())
+
+    def test_the_page_offers_the_pipelines_and_says_to_which_it_streams(self):
+        self.serving = self.service("""
+[[pipeline]]
+name = "features"
+dim = 3
+chunk = { size = 10 }
+[[pipeline]]
+name = "short"
+chunk = { size = "32ms" }
+[[pipeline]]
+name = "vad"
+chunk = { size = "80ms", sizes = ["80ms", "160ms"] }
+""", "try_page = true\n")
+        self.tap(self.serving, "short")
+
+        async def use():
+            async with self.page() as page:
+                await page.until("pipeline.value === 'short'")  # the first one that takes audio
+                self.assertEqual(await page.value("[...pipeline.options].map((one) => [one.value, one.disabled])"),
+                                 [["features", True], ["short", False], ["vad", False]])
+                self.assertEqual(await page.value("new URL(url.value).searchParams.get('pipeline')"), "short")
+                await page.click("listen")
+                self.assertEqual(await page.until("state.textContent"),
+                                 "Streaming to pipeline short: chunks of 32 ms at 16 kHz.")
+                await page.click("stop")
+                await page.value("pipeline.value = 'vad'; pipeline.dispatchEvent(new Event('change'))")
+                self.assertEqual(await page.value("[new URL(url.value).searchParams.get('pipeline'), chunk.placeholder]"),
+                                 ["vad", "80ms, 160ms"])
+                self.faultless(page)
+
+        run(use())
+
+    # The columns of a waveform on which a border is drawn above the audio, and whether the first curve is drawn. The audio is one
+    # second with a result for each chunk of 100 ms.
+    PAINTED = """(async (chunk) => {
+        const { Wave } = await import("/wave.js"), { Curves } = await import("/curves.js");
+        const canvas = document.body.appendChild(document.createElement("canvas"));
+        const curves = new Curves(document.body.appendChild(document.createElement("p")));
+        const drawn = new Wave(canvas, curves);
+        drawn.clear(1000, 1);
+        drawn.add(new Float32Array(1000));
+        for (let at = 0; at < 1; at += chunk) {
+            const result = { begin_s: at, end_s: at + chunk, flags: [], data: { speech: at, energy: -20 } };
+            curves.add(result);
+            drawn.mark(result);
+        }
+        drawn.paint();
+        const color = (x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data];
+        const columns = Array.from({ length: canvas.width }, (_, x) => x);
+        const borders = columns.filter((x) => color(x, 24)[3] > 0).length;
+        const curve = columns.some((x) => Array.from({ length: canvas.height - 42 }, (_, y) => color(x, 26 + y))
+            .some(([red, , blue, alpha]) => alpha === 255 && red > blue + 100));
+        return [borders, curve, curves.legend.textContent];
+    })"""
+
+    def test_borders_are_drawn_if_they_are_4_pixels_apart_and_numbers_are_curves(self):
+        async def use():
+            async with self.page((1100, 800)) as page:
+                borders, curve, legend = await page.value(f"{self.PAINTED}(0.1)")
+                self.assertGreaterEqual(borders, 9)
+                self.assertEqual((curve, legend), (True, "speechenergyscale from -20 to 1"))
+            async with self.page((390, 844)) as page:
+                self.assertEqual((await page.value(f"{self.PAINTED}(0.1)"))[0], 0)
 
         run(use())
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipelines of the service, in a select box. The choice is the parameter `pipeline` of the service's address.
+
+import { overHttp } from "./client.js";
+
+export class Pipelines {
+  // `address` is the input with the address, `row` holds `select` and is hidden without a list. The placeholder of `chunk`
+  // shows the sizes of the chosen pipeline.
+  constructor(address, row, select, chunk) {
+    Object.assign(this, { address, row, select, chunk, all: [] });
+    address.addEventListener("change", () => this.load());
+    select.addEventListener("change", () => this.choose(select.value));
+    this.load();
+  }
+
+  // The pipeline of this name, if it is known.
+  named(name) {
+    return this.all.find((one) => one.name === name);
+  }
+
+  async load() {
+    const asked = this.address.value;
+    let all = [];
+    try {
+      all = (await (await fetch(overHttp(asked, "pipelines"))).json()).pipelines ?? [];
+    } catch (error) {
+      console.warn(error); // an older service, or none: the address alone decides
+    }
+    if (asked !== this.address.value) return; // a later call shows the list
+    this.all = all;
+    this.row.hidden = all.length === 0;
+    this.select.replaceChildren(...all.map(({ name, dim }) =>
+      Object.assign(document.createElement("option"), { value: name, textContent: name, disabled: dim !== undefined })));
+    if (all.length > 0) this.show(new URL(asked).searchParams.get("pipeline") ?? this.preferred());
+  }
+
+  // The default of the service, if it exists; otherwise the first pipeline of audio.
+  preferred() {
+    if (this.named("default")) return "default";
+    const { name } = this.all.find(({ dim }) => dim === undefined) ?? this.all[0];
+    this.write(name);
+    return name;
+  }
+
+  choose(name) {
+    this.write(name);
+    this.show(name);
+  }
+
+  write(name) {
+    const url = new URL(this.address.value);
+    url.searchParams.set("pipeline", name);
+    this.address.value = url;
+  }
+
+  // An unknown name leaves the box empty: the service then says that there is no such pipeline.
+  show(name) {
+    this.select.value = name;
+    this.chunk.placeholder = this.named(name)?.chunk ?? "default";
+  }
+}
