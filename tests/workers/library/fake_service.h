@@ -76,7 +76,11 @@ class FakeService {
   Worker attach(const WorkerSettings& settings = {}) {
     return attach(settings, [this] { send_welcome(); });
   }
-  Worker attach(const WorkerSettings& settings, const std::function<void()>& answer) {
+  // This service sends no heartbeats by itself. A worker whose test sets no limit on its silence
+  // does not miss them.
+  Worker attach(WorkerSettings settings, const std::function<void()>& answer) {
+    if (settings.heartbeats.silence == worker_protocol::Heartbeats{}.silence)
+      settings.heartbeats.silence = std::chrono::hours(1);
     std::jthread service([&] {
       expect_worker();
       answer();
