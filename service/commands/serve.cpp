@@ -43,12 +43,15 @@ void compare_memory(const Options& options, Log& log) {
   std::uint64_t with_one = 0;  // with one worker for each pipeline
   for (const PipelineOptions& pipeline : options.pipelines)
     with_one += memory_bounds(pipeline, options.limits).all();
-  // No warning: with the default limits, at_most exceeds the memory of most machines.
+  // The bound of the default limit exceeds the memory of most machines, but no operator expects
+  // this number of clients.
+  const bool is_chosen = options.limits.connections != LimitOptions{}.connections;
   const std::string_view note =
-      most <= use->limit
-          ? "at_most assumes that limits.connections clients fill their buffers"
-          : "if memory is short, streams are refused; to need less, lower limits.connections";
-  log.info("memory", {{"at_most", rounded_bytes(most)},
+      (is_chosen ? most : std::min(with_one, most)) > use->limit
+          ? "if memory is short, streams are refused; to need less, lower limits.connections"
+      : is_chosen ? "at_most assumes that limits.connections clients fill their buffers"
+                  : "check-config prints the bound for all connections";
+  log.info("memory", {{"at_most", is_chosen ? rounded_bytes(most) : ""},
                       {"there_is", rounded_bytes(use->limit)},
                       {"one_worker_each", rounded_bytes(std::min(with_one, most))},
                       {"note", note}});

@@ -64,8 +64,8 @@ class ShortService(Service):
 
 
 class Memory(FaultTest):
-    def short_service(self, *free):
-        service = ShortService(PIPELINES, *free)
+    def short_service(self, free=LIMIT, limits=""):
+        service = ShortService(PIPELINES + limits, free)
         self.addCleanup(service.close)
         self.worker = self.tap(service)
         return service
@@ -80,13 +80,18 @@ class Memory(FaultTest):
 
     def test_the_service_logs_at_its_start_how_much_memory_it_may_need_and_has(self):
         free = 300
-        service = self.short_service(free << 20)
+        service = self.short_service(free << 20, "[limits]\nconnections = 9999\n")
         line = next(line for line in service.errors if "event=memory" in line)
         most, given = re.search(r'at_most="([\d.]+) GiB" there_is="([\d.]+) MiB"', line).groups()
-        self.assertGreater(float(most), 10)  # for 10 000 connections
+        self.assertGreater(float(most), 10)  # for 9999 connections
         self.assertGreater(float(given), free)
         self.assertLess(float(given), free + (service.peak_memory() >> 20) + 1)
         self.assertIn("streams are refused", line)
+
+    def test_the_bound_of_a_number_of_connections_that_is_not_configured_is_not_logged(self):
+        line = next(line for line in self.short_service().errors if "event=memory" in line)
+        self.assertNotIn("at_most", line)
+        self.assertIn("one_worker_each", line)
 
     def test_while_memory_is_short_new_streams_are_refused_and_open_streams_continue(self):  # G5
         service = self.short_service()
