@@ -2,6 +2,7 @@
 #include "load/evaluation.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace millrace::load {
 
@@ -58,6 +59,14 @@ std::optional<Duration> p99_of(const LoadReport& report) {
   if (times.count() == 0 && report.worker) times = report.worker->rows.all();
   if (times.count() == 0) return std::nullopt;
   return times.quantile(0.99);
+}
+
+bool is_generator_late(const LoadReport& report) {
+  const auto p99 = p99_of(report);
+  const Histogram delays = report.clients.lateness.all();
+  if (!p99 || delays.count() == 0) return false;
+  const Duration late = delays.quantile(0.99);
+  return late > std::chrono::milliseconds(1) && 2 * late > *p99;
 }
 
 CpuCost cpu_cost(const LoadReport& report) {

@@ -28,6 +28,10 @@ Histogram burst_times(const LoadReport& report);
 // there are neither.
 std::optional<Duration> p99_of(const LoadReport& report);
 
+// True if the figures are those of the generator: the 99th percentile of its own send delay is more
+// than 1 ms, and more than half of p99_of().
+bool is_generator_late(const LoadReport& report);
+
 // CPU time used in the measured time. Clients: per packet sent in this time. Worker: per row
 // returned in this time. Server: per row if the run has its own worker (waiting packets have used
 // no CPU time yet), otherwise per packet.

@@ -19,6 +19,7 @@ struct Fixture {
   }
 
   Schedule schedule{LoadPlan{}};
+  const Time due = schedule.counted_from();
   LoadReport report{.clients = ClientOutcome(schedule)};
 };
 
@@ -68,6 +69,21 @@ TEST_CASE_METHOD(Fixture, "the time of an ABORT starts when its stream was disco
   report.worker->aborts = {{{3, 0}, at + 5s}, {{3, 7}, at + 2s}, {{4, 0}, at + 9s}};
   CHECK(abort_times(report).count() == 2);
   CHECK(abort_times(report).greatest() == 5s);
+}
+
+TEST_CASE_METHOD(Fixture, "a generator is late if half of the latency is its own delay") {
+  report.clients.results.add(due, due + 20ms);
+  CHECK_FALSE(is_generator_late(report));
+  report.clients.lateness.add(due, due + 9ms);
+  CHECK_FALSE(is_generator_late(report));
+  report.clients.lateness.add(due, due + 12ms);
+  CHECK(is_generator_late(report));
+}
+
+TEST_CASE_METHOD(Fixture, "a delay of the generator below 1 ms is never late") {
+  report.clients.results.add(due, due + 1ms);
+  report.clients.lateness.add(due, due + 900us);
+  CHECK_FALSE(is_generator_late(report));
 }
 
 TEST_CASE_METHOD(Fixture, "CPU time is divided by the work done in the same time") {

@@ -139,6 +139,7 @@ json::object to_json(const LoadReport& report) {
   for (const auto& [why, count] : clients.refused) refused[why] = count;
   json::object all{{"streams", report.plan.streams},
                    {"whole", is_whole(report)},
+                   {"generator_late", is_generator_late(report)},
                    {"opened", clients.opened},
                    {"ended", clients.ended},
                    {"vanished", clients.disconnected},
@@ -181,6 +182,8 @@ void print(std::ostream& out, const LoadReport& report) {
     print_times(out, "ABORT, since the client vanished", abort_times(report));
   }
   print_windows(out, report);
+  if (is_generator_late(report))
+    out << "the generator was late: these figures measure it, not the service\n";
   out << std::setprecision(1);
   print_costs(out, report);
 }
