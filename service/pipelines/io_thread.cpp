@@ -132,13 +132,13 @@ Task<> IoThread::run_drain() {
     drain_step_.expires_at(Time::max());
     co_await drain_step_.async_wait(no_throw);
   }
-  server_->stop_accepting();
   admission_->refuse_all();
   co_await send_goaways();
   scope_.drain();
   admission_->table().drain(Clock::now());
   co_await scope_.join();
   while (!cut_off_ && !admission_->table().empty()) co_await returned_.wait();
+  server_->stop_accepting();  // until now, late clients get an answer
   drained_();
 }
 

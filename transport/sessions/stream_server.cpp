@@ -160,6 +160,8 @@ void StreamServer::handle_connection(Socket socket) {
     if (!arrival.socket)
       return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
                     "the service has reached its limit of connections");
+    if (scope_.draining())
+      return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
     scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // the next client may succeed
