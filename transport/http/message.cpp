@@ -16,7 +16,7 @@ HttpAnswer answer_to(HttpFault fault) {
   if (fault == HttpFault::too_long)
     return {.status = 431, .body = R"({"error":{"message":"the header is too long"}})"};
   return {.status = 400,
-          .body = R"({"error":{"message":"must be an HTTP request without a body"}})"};
+          .body = R"({"error":{"message":"must be a whole HTTP request without a body"}})"};
 }
 
 }  // namespace millrace

@@ -19,7 +19,9 @@ class Handshake final : SessionScope::Watched {
       : Watched(scope), deadline_(Clock::now() + scope.limits().handshake), socket_(socket) {}
 
   void check(Time now) override {
-    if (now > deadline_) abort();
+    if (now <= deadline_) return;
+    why_ = "no upgrade request was received in time";
+    abort();
   }
   void abort() override {
     boost::system::error_code ignored;
@@ -27,9 +29,12 @@ class Handshake final : SessionScope::Watched {
   }
   void drain() override { abort(); }  // the client has no stream yet
 
+  std::string_view why() const { return why_; }  // why the socket was closed
+
  private:
   const Time deadline_;
   Socket& socket_;
+  std::string_view why_ = "the service is stopping";
 };
 
 struct Admitted {
@@ -46,13 +51,13 @@ struct Arrival {
   Share socket;
 };
 
-std::string_view text_of(HttpFault fault) {
+std::string_view text_of(HttpFault fault, const Handshake& handshake) {
   switch (fault) {
-    case HttpFault::malformed: return "must be an HTTP request without a body";
+    case HttpFault::malformed: return "must be a whole HTTP request without a body";
     case HttpFault::too_long: return "the header is too long";
     case HttpFault::disconnected: break;
   }
-  return "no upgrade request was received in time";
+  return handshake.why();
 }
 
 Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
@@ -85,13 +90,14 @@ void share_with_page(HttpAnswer& answer, const HttpQuery& query, const PageRules
 // Nullopt if the client was refused or has disconnected.
 Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const Arrival& arrival) {
   const Time accepted = Clock::now();
-  const Handshake handshake(scope, socket);
+  Handshake handshake(scope, socket);
   std::string rest;
   const auto query = co_await read_query(socket, rest);
   if (query.has_error()) {
     // A peer that ends its connection at once has only checked that the port is open.
     const bool is_check = query.error() == HttpFault::disconnected && socket.is_open();
-    if (!is_check) scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
+    if (!is_check)
+      scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error(), handshake));
     if (query.error() == HttpFault::disconnected) co_return std::nullopt;
     auto answer = answer_to(query.error());
     co_await answer_and_close(socket, std::move(answer));
@@ -154,14 +160,14 @@ Task<> StreamServer::accept_all() {
 void StreamServer::handle_connection(Socket socket) {
   try {
     Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_, Share(gate_.sockets, 1)};
+    if (scope_.draining())
+      return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
     if (gate_.memory_short.load(std::memory_order_relaxed))
       return refuse(std::move(socket), arrival.peer, Refusal::overload,
                     "the service is short of memory");
     if (!arrival.socket)
       return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
                     "the service has reached its limit of connections");
-    if (scope_.draining())
-      return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
     scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // the next client may succeed

@@ -234,16 +234,37 @@ TEST_CASE_METHOD(ServerFixture, "a refusal is reported with the address of its p
   });
   (void)send(request("/v1/stream?rate=fast"));
   (void)send("hello\r\n\r\n");
-  CHECK(reports == std::vector<std::string>{"127.0.0.1 must be a number",
-                                            "127.0.0.1 must be an HTTP request without a body"});
+  CHECK(reports ==
+        std::vector<std::string>{"127.0.0.1 must be a number",
+                                 "127.0.0.1 must be a whole HTTP request without a body"});
 }
 
 TEST_CASE_METHOD(ServerFixture, "a session scope checks its time limits by itself") {
+  std::string report;
+  scope.report_refused([&](std::string_view, std::string_view why) { report = why; });
   limits.handshake = std::chrono::milliseconds(0);
   Socket silent(context);
   silent.connect(server.endpoint());
   CHECK(run(context, read_all(silent)).empty());
   CHECK(stats.refused[Refusal::handshake].value() == 1);
+  CHECK(report == "no upgrade request was received in time");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a client that connects during a drain receives 503") {
+  scope.drain();
+  CHECK_THAT(send(request("/v1/stream")),
+             StartsWith("HTTP/1.1 503 ") && Contains("Retry-After: ") && Contains("stopping"));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a drain before the upgrade is reported as such, not as late") {
+  std::string report;
+  scope.report_refused([&](std::string_view, std::string_view why) { report = why; });
+  Socket silent(context);
+  silent.connect(server.endpoint());
+  deliver(silent, "GET /v1/stream HTTP/1.1\r\n");
+  scope.drain();
+  CHECK(run(context, read_all(silent)).empty());
+  CHECK(report == "the service is stopping");
 }
 
 TEST_CASE_METHOD(ServerFixture,
