@@ -81,6 +81,12 @@ FilesToDelete files_to_delete(const std::vector<StoredFile>& files, const Retent
   return deleted;
 }
 
+std::uint64_t stored_bytes(const Directory& directory) {
+  std::uint64_t bytes = 0;
+  for (const StoredFile& file : stored_files(directory)) bytes += file.bytes;
+  return bytes;
+}
+
 std::optional<Duration> latest_change(const std::string& directory, Duration now) {
   std::optional<Duration> latest;
   const auto opened = Directory::open(directory, Directory::For::reading);

@@ -24,6 +24,10 @@ struct Retention {
   std::uint64_t keep = 0;  // bytes
   Duration keep_for{};     // Duration::max(): nothing is deleted by its age
   bool newest = false;     // the newest file may be deleted by its age too: no process writes it
+  // While less than `min_free` and `spare` bytes are free, the oldest files are deleted: see
+  // Upkeep.
+  std::uint64_t min_free = 0;
+  std::uint64_t spare = 0;
 };
 
 // The files to delete, oldest first.
@@ -41,6 +45,9 @@ struct FilesToDelete {
 // such a file counts as written at the time of the next file that fits, or at `now`. Pure.
 FilesToDelete files_to_delete(const std::vector<StoredFile>& files, const Retention& retention,
                               Duration now);
+
+// The bytes of all recording files. Throws std::system_error if the directory cannot be read.
+std::uint64_t stored_bytes(const Directory& directory);
 
 // The latest change of a recording file in the directory up to `now`: the wall clock had this time.
 // nullopt without such a file, or if the directory cannot be read.

@@ -194,9 +194,27 @@ void Upkeep::delete_old() {
   for (const std::string& error : deleted.errors) notices_.failed(error);
 }
 
+// When the disk becomes short of space, `spare` bytes of files are deleted at most. From then on
+// the files may not grow, until enough is free. So other programs that fill the disk, and file
+// systems whose snapshots keep the deleted files, cost a few files and not all.
+std::uint64_t Upkeep::keep_now() {
+  const std::uint64_t room = retention_.min_free + retention_.spare;
+  const std::uint64_t free = directory_->free_bytes();
+  if (free >= room) {
+    most_while_short_.reset();
+    return retention_.keep;
+  }
+  if (!most_while_short_) {
+    const std::uint64_t held = stored_bytes(*directory_);
+    most_while_short_ = held - std::min({held, room - free, retention_.spare});
+  }
+  return std::min(retention_.keep, *most_while_short_);
+}
+
 // Without `keep_for` while the wall clock may be wrong.
 Retention Upkeep::retention_now() {
   Retention retention = retention_;
+  retention.keep = keep_now();
   const bool believes = clock_.believes(wall_(), Clock::now());
   if (!believes) retention.keep_for = Duration::max();
   if (!believes && !waits_for_clock_ && changed_) notices_.waits_for_clock();

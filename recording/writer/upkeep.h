@@ -56,6 +56,7 @@ class Upkeep {
   Result<Cleared, std::string> clear(FileNumber number);
   void delete_old();
   Retention retention_now();
+  std::uint64_t keep_now();
 
   const std::string path_;
   const Beside beside_;
@@ -67,10 +68,11 @@ class Upkeep {
   ClockTrust clock_;
   std::optional<Directory> directory_;
   Queue<FileNumber> sealed_{std::numeric_limits<std::size_t>::max()};
-  std::set<FileNumber> due_;         // to be rewritten, if streams were removed
-  std::set<std::uint64_t> removed_;  // the streams that were removed at the last look
-  std::optional<Time> waits_since_;  // while another process has the lock
-  bool waits_for_clock_ = false;     // it was reported
+  std::set<FileNumber> due_;                       // to be rewritten, if streams were removed
+  std::set<std::uint64_t> removed_;                // the streams that were removed at the last look
+  std::optional<Time> waits_since_;                // while another process has the lock
+  bool waits_for_clock_ = false;                   // it was reported
+  std::optional<std::uint64_t> most_while_short_;  // bytes of all files, while the disk is short
   std::jthread thread_;
 };
 

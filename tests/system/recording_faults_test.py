@@ -105,10 +105,10 @@ class NoSpace(RecordingFaultTest):
 
     def test_a_small_file_system_that_is_full_is_used_again_when_it_has_space(self):  # E4
         os.mkdir(self.directory)
-        within = mounts("size=24m", self.directory)
+        within = mounts("size=40m", self.directory)
         if subprocess.run([*within, "true"], capture_output=True).returncode != 0:
             self.skipTest("no mount namespace can be made here")
-        service = self.recording('file_size = "1MiB"\n', within=within)
+        service = self.recording('file_size = "4MiB"\n', within=within)  # one file when the disk is full: none can be deleted
         inside = f"/proc/{service.process.pid}/root{self.directory}"
         filler = os.path.join(inside, "filler")
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/recording/writer/recorder_under_test.h"
+#include "tests/support/failing_disk.h"
 
 using namespace millrace;
 using namespace millrace::recording;
@@ -123,6 +124,28 @@ TEST_CASE_METHOD(SealedFile, "the oldest files are deleted, and counted") {
   keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
   CHECK(files() == std::vector<FileNumber>{4});
   CHECK(stats.files[FileEvent::deleted].value() == 3);
+}
+
+TEST_CASE_METHOD(SealedFile, "while the disk is short of space, the oldest files make room once") {
+  for (int i = 0; i < 3; ++i) {
+    recorder.reset();
+    start();
+    recorder->finish(now);
+  }
+  Retention retention = all;
+  retention.min_free = std::uint64_t{1} << 20;
+  retention.spare = 4096;  // the first file is larger than another one
+  test::FailingDisk disk;
+  SECTION("enough is free") { disk.free_bytes = retention.min_free + retention.spare; }
+  SECTION("space is short, and stays so") { disk.free_bytes = retention.min_free; }
+  {
+    Upkeep upkeep(directory.path(), Upkeep::Beside::recorder, retention, wall, stats, notices);
+    for (const FileNumber file : {2, 3, 4}) upkeep.sealed(file);
+  }
+  const std::vector<FileNumber> every{1, 2, 3, 4};
+  const bool is_short = disk.free_bytes == retention.min_free;
+  CHECK((files() == every) == !is_short);
+  CHECK(files().size() >= 2);
 }
 
 TEST_CASE_METHOD(SealedFile, "a list of removed streams that is damaged does not stop deletion") {
