@@ -187,6 +187,11 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
   if (!completed.empty()) out << completed << '\n';
   out << lines << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
       << " freed\n";
+  for (const recording::FileNumber file : removed->in_use)
+    out << recording::Directory::file_name(file)
+        << " still has removed streams: the service rewrites it without them when the file is "
+           "full, "
+           "or when the service stops\n";
   if (!sealed->errors.empty() || !earlier->errors.empty() || !removed->errors.empty())
     out << "files that could not be read or written may still have removed streams: when the cause "
            "is gone, run millrace recordings repair "

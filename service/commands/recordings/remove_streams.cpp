@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/recordings/remove_streams.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -25,6 +26,14 @@ namespace {
 bool is_sealed(const Directory& directory, FileNumber number) {
   const auto file = RecordingFile::open(directory, number, Reading::copied);
   return file && file->sealed();
+}
+
+bool has_any(const Directory& directory, FileNumber number,
+             const std::set<std::uint64_t>& streams) {
+  const auto file = RecordingFile::open(directory, number, Reading::copied);
+  return file && std::ranges::any_of(file->channels(), [&](const auto& channel) {
+           return streams.contains(channel.second.number);
+         });
 }
 
 // Takes over the outcome for one file. False: it stays as it is.
@@ -68,7 +77,10 @@ void rewrite_files(Directory& directory, const std::set<std::uint64_t>& streams,
   for (const FileNumber number : directory.list()) {
     progress.show("rewriting " + Directory::file_name(number), Clock::now());
     const auto lock = directory.lock_for_maintenance();
-    if (!is_sealed(directory, number)) continue;
+    if (!is_sealed(directory, number)) {
+      if (has_any(directory, number, streams)) result.in_use.push_back(number);
+      continue;
+    }
     auto cleared = recording::rewrite_without(directory, number, streams);
     const bool newest = !cleared && number == directory.list().back();
     if (newest && delete_newest(directory, streams, result)) continue;

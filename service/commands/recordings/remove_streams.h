@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "recording/files/directory.h"
 #include "service/commands/recordings/progress.h"
 
 namespace millrace::recordings {
@@ -20,6 +21,9 @@ struct Removed {
   std::vector<std::string> notices{};  // lines of other kinds
   // Files that still contain removed streams, a line each with the reason.
   std::vector<std::string> errors{};
+  // Unsealed files that contain removed streams: a service writes them, and rewrites them when they
+  // are sealed.
+  std::vector<recording::FileNumber> in_use{};
 
   bool good() const { return damages.empty() && errors.empty(); }
 };

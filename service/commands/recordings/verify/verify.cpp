@@ -50,7 +50,7 @@ class DirectoryCheck {
     const SliceOrder::Counts counts = order_.counts();
     return counted(read_, "file") + ", " + decimal_bytes(bytes_) + ", " +
            counted(counts.streams, "stream") + ", " + std::to_string(counts.whole) + " whole, " +
-           counted(counts.lost_parts, "lost part");
+           counted(counts.lost_parts, "lost part") + in_use_;
   }
 
  private:
@@ -64,10 +64,13 @@ class DirectoryCheck {
     ++read_;
     FileCheck(*file, order_, problems_).run([&](std::uint64_t at) { show(bytes_ + at); });
     bytes_ += file->size();
-    if (!file->sealed())
+    if (!file->sealed()) {
       unsealed_.emplace_back(number, file->torn_bytes());
-    else if (has_removed(*file))
+      if (has_removed(*file))
+        in_use_ += "; " + Directory::file_name(number) + " has removed streams until it is sealed";
+    } else if (has_removed(*file)) {
       pending_.push_back(number);
+    }
   }
 
   bool has_removed(const RecordingFile& file) const {
@@ -127,6 +130,7 @@ class DirectoryCheck {
   SliceOrder order_;
   std::vector<std::pair<FileNumber, std::uint64_t>> unsealed_;  // with its torn bytes
   std::vector<FileNumber> pending_;                             // sealed files with removed streams
+  std::string in_use_;                                          // about unsealed files with these
   std::uint64_t read_ = 0;
   std::uint64_t bytes_ = 0;
 };
