@@ -69,6 +69,14 @@ class History(LivePage):
 
         run(watch())
 
+    def test_each_metric_that_a_figure_needs_is_kept(self):
+        service = self.service()
+        wait_for(lambda: history(service), "a sample", 0.1)
+        names = {name for name, _, _ in history(service)[0].lines}
+        for file in ("figures.js", "live.js", "metrics.js"):
+            for name in re.findall(r'"((?:millrace|process)_\w+)"', service.get("/" + file)[1]):
+                self.assertTrue(names & {name, name + "_bucket"}, f"{name} of {file}")
+
     def test_a_page_that_had_no_answers_for_a_while_fills_its_plots(self):
         service = self.service(PIPELINES)
 
