@@ -25,7 +25,7 @@ def decode_directly(frames, folder):
         file.setframerate(16000)
         file.writeframes(frames)
     line = json.loads(subprocess.run([DIRECT, path], check=True, capture_output=True,
-                                     timeout=PATIENCE).stdout)
+                                     timeout=4 * PATIENCE).stdout)
     return {key: line[key] for key in ("text", "score")}
 
 

@@ -56,7 +56,7 @@ class Formats(SystemTest):
         super().setUpClass()
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.speech, other, cls.call = (speech.read_wav(f"{FOLDER}{name}.wav") for name in (UTTERANCE, OTHER, CALL))
-        line = subprocess.run([DIRECT, f"{FOLDER}{UTTERANCE}.wav"], check=True, capture_output=True, timeout=PATIENCE).stdout
+        line = subprocess.run([DIRECT, f"{FOLDER}{UTTERANCE}.wav"], check=True, capture_output=True, timeout=4 * PATIENCE).stdout
         cls.reference = json.loads(line)["text"]
         with open(FOLDER + "transcription") as file:
             texts = {name: text for text, name in re.findall(r"<s> (.*) </s> \((.*)\)", file.read())}
@@ -147,7 +147,7 @@ class Formats(SystemTest):
             for url in (f"ws://127.0.0.1:{self.served.port}", f"tcp://127.0.0.1:{self.served.zeromq_port}"):
                 with self.subTest(arguments, url=url):
                     ended = subprocess.run([MILLRACE, "stream", "--json", "--url", url, *arguments], check=True,
-                                           capture_output=True, timeout=PATIENCE)
+                                           capture_output=True, timeout=4 * PATIENCE)
                     text = self.final([json.loads(line) for line in ended.stdout.splitlines()], frames)
                     self.assert_recognized(text, reference, most)
 
