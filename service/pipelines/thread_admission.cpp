@@ -22,6 +22,9 @@ void ThreadAdmission::allow(std::uint64_t more) {
 PipelineStreams* ThreadAdmission::find(std::string_view pipeline) const {
   for (const auto& streams : pipelines_)
     if (streams->pipeline().name() == pipeline) return streams.get();
+  // The name that clients send if they give none.
+  if (pipeline == StreamRequest().pipeline && pipelines_.size() == 1)
+    return pipelines_.front().get();
   return nullptr;
 }
 

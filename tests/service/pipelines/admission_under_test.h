@@ -23,9 +23,10 @@ namespace millrace {
 // as the clients, the worker and both threads.
 class AdmissionUnderTest {
  public:
-  // With `recording`, the streams of the first pipeline are recorded.
+  // With `recording`, the streams of the first pipeline are recorded. With `only`, there is only
+  // the pipeline of features.
   explicit AdmissionUnderTest(std::uint64_t connections = 3, bool explain = false,
-                              ThreadRecording* recording = nullptr)
+                              ThreadRecording* recording = nullptr, bool only = false)
       : shared{.names = {},
                .connections = Budget(connections),
                .gate = {.sockets = Budget(9)},
@@ -45,9 +46,10 @@ dim = 3
 )",
                                              "test.toml");
     for (const PipelineOptions& options : configuration->options.pipelines)
-      pipelines.push_back(
-          std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads}, 10,
-                                     PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
+      if (!only || options.name == "features")
+        pipelines.push_back(
+            std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads},
+                                       10, PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
     admission.emplace(pipelines,
                       ThreadAdmission::Thread{shared, returns, *logged.log, 0, 1, recording});
   }

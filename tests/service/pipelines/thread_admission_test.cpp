@@ -40,6 +40,13 @@ TEST_CASE("a request that does not match the pipeline is refused, and its parame
   CHECK(d.live() == 0);
 }
 
+TEST_CASE("a client that names no pipeline gets the only one") {
+  AdmissionUnderTest d(3, false, nullptr, true);
+  const auto& client = d.open();
+  CHECK(client.stream);
+  CHECK(refusal(d, {.pipeline = "other"}) == Refused(404, "pipeline"));
+}
+
 TEST_CASE("no more streams are opened than there is memory for") {
   AdmissionUnderTest d;
   d.shared.streams = 1;
