@@ -58,7 +58,7 @@ Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
                                                          ClientOutput& output) {
   auto opened = decide(request, output);
   if (opened) return opened;
-  const RequestError& why = opened.error();
+  RequestError why = opened.error();
   const bool full = why.status == 503 && why.reason != Refusal::draining;
   const auto write = full ? &Log::warning : &Log::info;
   (thread_.log.*write)("stream refused",
@@ -68,7 +68,8 @@ Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
                         {"why", why.message},
                         {"peer", output.peer()}},
                        Clock::now());
-  return opened;
+  why.logged = true;
+  return why;
 }
 
 std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& request) {

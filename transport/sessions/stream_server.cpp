@@ -76,7 +76,10 @@ HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
     if (query.path() == "/v1/pipelines") return {.body = arrival.gate.pipelines};
     if (query.path() == "/livez") return {.type = "text/plain", .body = "alive\n"};
   }
-  if (!is_question(query)) scope.refuse(arrival.peer, error.reason, error.message);
+  if (error.logged)
+    scope.stats().refused[error.reason].add();
+  else if (!is_question(query))
+    scope.refuse(arrival.peer, error.reason, error.message);
   return answer_to(error);
 }
 

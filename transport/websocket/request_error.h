@@ -17,6 +17,7 @@ struct RequestError {
   std::string message{};    // for people; contains no path and no address
   std::optional<std::chrono::seconds> retry_after{};
   Refusal reason = Refusal::parameter;  // for the metrics
+  bool logged = false;                  // the log has a line about it
 };
 
 // The code of the error, the same over WebSocket and ZeroMQ.

@@ -56,6 +56,7 @@ TEST_CASE("no more streams are opened than there is memory for") {
   REQUIRE(second.error);
   CHECK(second.error->status == 503);
   CHECK(second.error->reason == Refusal::overload);
+  CHECK(second.error->logged);
   d.shared.streams = 2;
   CHECK(d.open().stream);
 }

@@ -68,7 +68,8 @@ class EchoAdmission final : public StreamAdmission {
       return RequestError{.status = 503,
                           .message = "no room",
                           .retry_after = std::chrono::seconds(2),
-                          .reason = Refusal::no_room};
+                          .reason = Refusal::no_room,
+                          .logged = true};
     output.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
     return StreamHandle(new EchoStream(output, lost, work));
   }

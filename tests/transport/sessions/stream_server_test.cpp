@@ -233,10 +233,12 @@ TEST_CASE_METHOD(ServerFixture, "a refusal is reported with the address of its p
     reports.push_back(std::string(peer.substr(0, peer.find(':'))).append(" ").append(why));
   });
   (void)send(request("/v1/stream?rate=fast"));
+  (void)send(request("/v1/stream?id=full"));  // the log has it already
   (void)send("hello\r\n\r\n");
   CHECK(reports ==
         std::vector<std::string>{"127.0.0.1 must be a number",
                                  "127.0.0.1 must be a whole HTTP request without a body"});
+  CHECK(stats.refused[Refusal::no_room].value() == 1);
 }
 
 TEST_CASE_METHOD(ServerFixture, "a session scope checks its time limits by itself") {
