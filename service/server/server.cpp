@@ -47,7 +47,9 @@ void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
                {{"pipeline", pipeline},
                 {"worker", event.worker},
                 {"stream", event.stream},
-                {"why", event.why}},
+                {"why", event.why},
+                {"moved", event.streams ? std::to_string(event.streams->moved) : ""},
+                {"waiting", event.streams ? std::to_string(event.streams->waiting) : ""}},
                Clock::now());
 }
 

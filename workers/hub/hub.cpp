@@ -204,7 +204,7 @@ void Hub::receive_done(LaneId lane, wp::Done done) {
 void Hub::remove_lost(LaneId lane, std::string_view why, const std::optional<wp::Refused>& refused,
                       Time now) {
   const AttachedWorker& worker = *workers_.find(lane);
-  settings_.log(warning("worker lost", worker.name, why));
+  settings_.log(warning("worker lost", worker.name, why, {}, lanes_.moved_from(lane)));
   if (refused) worker.link->refuse(*refused);
   workers_.remove(lane, why, now);
 }

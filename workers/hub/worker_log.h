@@ -2,7 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
+
+#include "workers/lanes/lanes.h"
 
 namespace millrace {
 
@@ -11,13 +14,20 @@ struct WorkerEvent {
   std::string_view what;    // the event, a string literal
   std::string_view worker;  // name of the worker, or empty
   std::string_view why = {};
-  std::string_view stream = {};  // name of the stream, or empty
-  bool warning = false;          // an operator may have to act
+  std::string_view stream = {};              // name of the stream, or empty
+  bool warning = false;                      // an operator may have to act
+  std::optional<MovedStreams> streams = {};  // those of a lost worker
 };
 
 inline WorkerEvent warning(std::string_view what, std::string_view worker, std::string_view why,
-                           std::string_view stream = {}) {
-  return {.what = what, .worker = worker, .why = why, .stream = stream, .warning = true};
+                           std::string_view stream = {},
+                           const std::optional<MovedStreams>& streams = {}) {
+  return {.what = what,
+          .worker = worker,
+          .why = why,
+          .stream = stream,
+          .warning = true,
+          .streams = streams};
 }
 
 // Writes a line to the log. A hub calls it on its home thread.

@@ -12,6 +12,7 @@ void LaneEvents::clear() {
   overdue.clear();
   why_overdue.clear();
   left.clear();
+  lost.clear();
 }
 
 Lanes::Lanes(LanesRule rule) : rule_(std::move(rule)), lanes_(rule_.timeouts) {}

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/answer.h"
@@ -31,8 +32,16 @@ struct LaneEvents {
   std::vector<LaneId> overdue;           // erased lanes, whose workers exceeded a timeout
   std::vector<std::string> why_overdue;  // the reason for each of these, in the same order
   std::vector<LaneId> left;              // erased lanes, whose workers sent Bye and became empty
+  std::vector<std::pair<LaneId, std::vector<StreamId>>>
+      lost;  // erased lanes of lost workers, also
+             // the overdue ones, and their streams
 
   void clear();
+};
+
+// The streams of a lost worker: those that have a slot of another one, and those that wait for it.
+struct MovedStreams {
+  std::size_t moved = 0, waiting = 0;
 };
 
 // The batch rule and the timeouts of a pipeline.
@@ -143,6 +152,9 @@ class Lanes {
   // When the oldest batch that is not done closed; Time::max() without batches. O(1).
   Time oldest_batch() const { return lanes_.oldest(); }
   const std::map<LaneId, IndexedLane>& lanes() const { return lanes_.all(); }
+
+  // The streams that a lane of events().lost had, as far as they are not gone.
+  MovedStreams moved_from(LaneId lost) const;
 
   // Filled by the calls above. The caller clears them after it has read them.
   LaneEvents& events() { return events_; }

@@ -73,7 +73,9 @@ void Lanes::reclaim_batches(IndexedLane& lane, LossCause cause, Time now) {
 
 void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
   reclaim_batches(lane, cause, now);
+  auto& streams = events_.lost.emplace_back(lane.id(), std::vector<StreamId>()).second;
   for (StreamId id : lane.batcher().holders()) {
+    streams.push_back(id);
     Stream& stream = *find(id);
     hold_waiting_rows(stream);
     start_waiting(stream, now);
@@ -81,6 +83,17 @@ void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
     drop_if_abandoned(stream);
   }
   lanes_.erase(lane);
+}
+
+MovedStreams Lanes::moved_from(LaneId lost) const {
+  MovedStreams streams;
+  for (const auto& [lane, ids] : events_.lost) {
+    if (lane != lost) continue;
+    for (const StreamId id : ids)
+      if (const auto stream = streams_.find(id); stream != streams_.end())
+        ++(stream->second.lane ? streams.moved : streams.waiting);
+  }
+  return streams;
 }
 
 // Frees the stream's slot. Its rows that are in no batch are now held by the stream.

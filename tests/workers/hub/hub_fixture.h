@@ -143,6 +143,7 @@ class HubUnderTest {
               lines.emplace_back(event.what);
               if (event.warning) warnings.emplace_back(event.what);
               last_line = std::string(event.stream).append(": ").append(event.why);
+              if (event.streams) last_moved = *event.streams;
             },
         .device_lost =
             [this](std::size_t device, const DeviceLost& lost) {
@@ -159,6 +160,7 @@ class HubUnderTest {
   std::vector<std::string> lines;     // events of the log
   std::vector<std::string> warnings;  // events that are warnings
   std::string last_line;              // stream and reason of the last event
+  MovedStreams last_moved;            // of the last lost worker
   std::vector<std::string> lost_devices;
   Hub hub;
   SlabThreads slab_threads;

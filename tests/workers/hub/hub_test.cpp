@@ -256,6 +256,18 @@ TEST_CASE("the loss of a worker is a warning") {
   CHECK(h.last_line == ": disconnect");
 }
 
+TEST_CASE("the line about a lost worker has the streams that moved, and those that wait") {
+  HubUnderTest h;
+  Link& first = h.attach();
+  for (const std::uint64_t id : {1, 2}) h.open(id);
+  h.run();
+  h.attach();
+  h.open(3);
+  h.run();
+  h.hub.lost(first, WorkerFailure::disconnect);
+  CHECK((h.last_moved.moved == 1 && h.last_moved.waiting == 1));
+}
+
 TEST_CASE("a worker that sends a second Hello is disconnected") {
   HubUnderTest h;
   Link& worker = h.attach();
