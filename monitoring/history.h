@@ -26,8 +26,8 @@ class History {
 
   // True if there is no sample yet, or the last one is a period old.
   bool is_due(Time now) const { return samples_.empty() || now - samples_.back().time >= period; }
-  // Adds a sample: `metrics` is the text of /metrics, collected at `now`. Series that differ from
-  // those of earlier samples discard these.
+  // Adds a sample: `metrics` is the text of /metrics, collected at `now`. If the set of
+  // series changes, earlier samples are dropped.
   void add(std::string_view metrics, Time now);
 
   // {"times":[…],"series":{…}}: the times of collection in seconds of the steady clock, the oldest

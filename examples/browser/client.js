@@ -37,7 +37,7 @@ export async function stream(url, { audio, ...parameters }, received) {
 // The address of the service over HTTP: ws://HOST/v1/stream?… becomes http://HOST/v1/NAME, by default with path and query.
 export const overHttp = (url, name = "") => new URL(name, url.replace(/^ws/, "http"));
 
-// Why the service refuses a stream of this URL. A browser does not give a page the answer to a refused upgrade, so this asks
+// Why the service refuses a stream of this URL. A browser hides the answer to a refused upgrade from a page, so this asks
 // again without an upgrade, which opens no stream.
 async function refusal(url) {
   try {

@@ -24,7 +24,7 @@ struct Retention {
   std::uint64_t keep = 0;  // bytes
   Duration keep_for{};     // Duration::max(): nothing is deleted by its age
   bool newest = false;     // the newest file may be deleted by its age too: no process writes it
-  // While less than `min_free` and `spare` bytes are free, the oldest files are deleted: see
+  // While less than `min_free` plus `spare` bytes are free, the oldest files are deleted: see
   // Upkeep.
   std::uint64_t min_free = 0;
   std::uint64_t spare = 0;

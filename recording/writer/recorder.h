@@ -73,8 +73,8 @@ class Recorder final : private PendingSlices::Sink {
     std::optional<StreamTotals> closing{};
   };
 
-  // The slices dropped in this suspension, or since slices were last dropped after a pause. They
-  // are reported at growing intervals, so that the log keeps room for other lines.
+  // Slices dropped since the current suspension or series of drops began. They are reported at
+  // growing intervals, so that the log keeps room for other lines.
   struct Drops {
     std::uint64_t slices = 0;
     std::uint64_t reported = 0;                // their number in the last notice

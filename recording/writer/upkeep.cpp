@@ -194,9 +194,9 @@ void Upkeep::delete_old() {
   for (const std::string& error : deleted.errors) notices_.failed(error);
 }
 
-// When the disk becomes short of space, `spare` bytes of files are deleted at most. From then on
-// the files may not grow, until enough is free. So other programs that fill the disk, and file
-// systems whose snapshots keep the deleted files, cost a few files and not all.
+// When space becomes short, at most `spare` bytes of files are deleted. Then the files may not grow
+// until enough is free. Otherwise another program that fills the disk, or snapshots that keep
+// deleted files, would cost all files.
 std::uint64_t Upkeep::keep_now() {
   const std::uint64_t room = retention_.min_free + retention_.spare;
   const std::uint64_t free = directory_->free_bytes();

@@ -18,7 +18,7 @@ struct Readiness {
   };
 
   std::vector<std::string> service{};      // reasons to accept no streams, of the whole service
-  std::vector<std::string> impairments{};  // faults with which the service still accepts streams
+  std::vector<std::string> impairments{};  // faults that do not keep it from accepting streams
   std::vector<Pipeline> pipelines{};
 
   // The reasons of the service and of its required pipelines; empty if the service is ready.

@@ -189,9 +189,8 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
       << " freed\n";
   for (const recording::FileNumber file : removed->in_use)
     out << recording::Directory::file_name(file)
-        << " still has removed streams: the service rewrites it without them when the file is "
-           "full, "
-           "or when the service stops\n";
+        << ", which the service is writing, still has removed streams: it is rewritten without "
+           "them when it is full, or when the service stops\n";
   if (!sealed->errors.empty() || !earlier->errors.empty() || !removed->errors.empty())
     out << "files that could not be read or written may still have removed streams: when the cause "
            "is gone, run millrace recordings repair "

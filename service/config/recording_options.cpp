@@ -36,8 +36,10 @@ std::string read_directory(Section& recording) {
 RecordingOptions read_recording(Section& recording) {
   RecordingOptions options;
   options.directory = read_directory(recording);
-  const char* const file_size =
-      recording.has("segment") ? "segment" : "file_size";  // its former name
+  const bool former_name = recording.has("segment");
+  if (former_name && recording.has("file_size"))
+    recording.wrong("segment", "is the former name of file_size: leave it out");
+  const char* const file_size = former_name ? "segment" : "file_size";
   options.file_size = recording.bytes(file_size, options.file_size, mebi, (64 << 10) * mebi);
   options.commit = recording.time("commit", options.commit, 10ms, 10s);
   options.queue = recording.bytes("queue", options.queue, mebi, tebi);

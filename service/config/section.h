@@ -24,8 +24,8 @@ struct Findings {
   std::string unknown{};  // the key of the error, without its table, if the key is unknown
   std::set<std::pair<std::string, std::string>> known{};  // the keys asked for, as (key, table)
 
-  // The error. If the unknown key is one of other tables (`elsewhere` has the keys of all), it
-  // names these first. Requires: there is an error.
+  // The error. If other tables have the unknown key, it names these tables first. `elsewhere` has
+  // the keys of all tables. Requires: there is an error.
   std::string error_with(const Findings& elsewhere) const;
 };
 

@@ -97,7 +97,10 @@ Result<ThreadAdmission::Checked, RequestError> ThreadAdmission::check(
 }
 
 RequestError ThreadAdmission::too_many_connections() {
-  return busy(503, "", "the service has reached its limit of connections", Refusal::limit_global);
+  return busy(503, "",
+              "the service has reached its limit of " +
+                  std::to_string(thread_.shared.connections.limit()) + " connections",
+              Refusal::limit_global);
 }
 
 RequestError ThreadAdmission::name_in_use() {

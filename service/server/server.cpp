@@ -309,7 +309,8 @@ Readiness Server::readiness() const {
                                    .required = pipeline->options().required,
                                    .has_worker = pipeline->stats().workers.value() > 0});
   if (recording_ && recording_->suspended())
-    readiness.impairments.push_back("recording is suspended");
+    readiness.impairments.push_back(
+        "recording is suspended: the disk has too little space, or fails; /log has the reason");
   return readiness;
 }
 

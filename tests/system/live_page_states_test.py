@@ -121,7 +121,7 @@ class States(LivePage):
                 async with self.page(self.browser(), service) as page:
                     await page.until("state.className === 'state degraded'")
                     self.assertEqual(await page.value("[...reasons.children].map((one) => one.textContent)"),
-                                     ["recording is suspended", "pipeline vad has no worker"])
+                                     ["recording is suspended: the disk has too little space, or fails; /log has the reason", "pipeline vad has no worker"])
                     self.assertEqual(await page.value(STATES), [["●asr", "ready"], ["▲vad", "degraded"], ["●mt", "ready"]])
                     self.assertEqual(service.get("/readyz")[0], 200)
                     mt.process.kill()

@@ -72,7 +72,9 @@ class FormatSearch {
     if (is_given() || ratio_.add(catalog_.frames(stream), shape.entries)) return {};
     return fault(files_.label(stream) + ": has " + std::to_string(shape.entries) + " entries for " +
                  std::to_string(catalog_.frames(stream)) +
-                 " frames: no whole number of frames per entry, or of entries per frame, fits");
+                 " frames: no whole number of frames per entry, or of entries per frame, fits; put "
+                 "tokens and "
+                 "texts into meta");
   }
 
   CatalogError fault(const std::string& reason) const {

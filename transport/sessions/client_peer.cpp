@@ -33,7 +33,7 @@ void ClientPeer::received(const cp::ToService& message, Time now) {
   if (outbox_.unsent_without_stream() > context_.limits.unsent_replies)
     return end(Closing::slow_reader, ErrorCode::slow_reader,
                "more than " + std::to_string(context_.limits.unsent_replies) +
-                   " bytes of answers to messages are not read",
+                   " bytes of answers to messages are not read: read while you send",
                now);
   std::visit(
       [&](const auto& one) {
@@ -175,8 +175,8 @@ void ClientPeer::check_own(Time now) {
   note_progress(now);
   if (now - progress_ > context_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader,
-               "messages waited, and no byte of them was taken for " +
-                   seconds_of(context_.limits.write_stall),
+               "the client read no messages for " + seconds_of(context_.limits.write_stall) +
+                   ": read while you send",
                now);
   if (!has_opened_ && now - last_open_ > context_.limits.idle) return end_silent(now);
 }

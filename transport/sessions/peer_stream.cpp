@@ -116,14 +116,16 @@ bool PeerStream::accepts_input(Time now) {
   if (unsent_other_ > context_.limits.unsent) {
     fail(ErrorCode::slow_reader,
          "more than " + std::to_string(context_.limits.unsent) +
-             " bytes of answers to messages are not read",
+             " bytes of answers to messages are not read: read while you send",
          now);
   } else if (ended_) {
     rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   } else if (stream_->overrun()) {
     context_.stats.rejected[MessageFault::rate_limit].add();
     fail(ErrorCode::too_fast,
-         std::to_string(WaitingEvents::overrun) + " commands wait to be processed", now);
+         std::to_string(WaitingEvents::overrun) +
+             " commands wait to be processed, the most that may wait: send them more slowly",
+         now);
   }
   return !ended_ && !closing_;
 }

@@ -253,10 +253,10 @@ void Session::check(Time now) {
   if (peer_closed && now - *peer_closed > limits_.close) return cut();
   if (is_stalled(now)) {
     if (queue_.closing()) return cut();
-    return fail_conversation(
-        ErrorCode::slow_reader,
-        "results waited, and no byte of them was taken for " + seconds_of(limits_.write_stall),
-        now);
+    return fail_conversation(ErrorCode::slow_reader,
+                             "the client read no results for " + seconds_of(limits_.write_stall) +
+                                 ": read results while you send",
+                             now);
   }
   if (queue_.closing()) return;
   if (must_retire(now)) {

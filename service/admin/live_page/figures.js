@@ -5,7 +5,7 @@ import { buckets, increase, quantile, rate } from "./metrics.js";
 
 const wait = "millrace_queue_wait_seconds";
 const latency = "millrace_result_latency_seconds";
-const longestLatency = 0.3; // s, of the p99; as in the alert MillraceResultLatencyHigh
+export const longestLatency = 0.3; // s, of the p99; as in the alert MillraceResultLatencyHigh
 const quantiles = [["p50", 0.5], ["p99", 0.99]];
 
 // Cards of { title, unit, lines: [{ key, label, value(newer, older, pipeline) }] }. value() returns a number, or null

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the service's metrics once a second and shows them.
 
-import { cardsOf, late, latencies } from "./figures.js";
+import { cardsOf, longestLatency, late, latencies } from "./figures.js";
 import { number } from "./format.js";
 import { rate, restarted, Scrape, scrapesOf } from "./metrics.js";
 import { span } from "./plots.js";
@@ -88,7 +88,7 @@ function stateOf(pipeline) {
 
 function showReadiness({ ready, draining, reasons, degraded }) {
   const faults = [...degraded, ...[...slow].map(([pipeline, p99]) =>
-    `pipeline ${pipeline}: the p99 of chunk to result in the last 5 min is ${number(p99)} ms`)];
+    `pipeline ${pipeline}: the p99 of chunk to result in the last 5 min is ${number(p99)} ms, above ${1000 * longestLatency} ms`)];
   if (draining) showState("draining", "stopping", [...reasons, ...faults]);
   else if (!ready) showState("unready", "not ready", [...reasons, ...faults]);
   else if (faults.length) showState("degraded", "degraded", faults);

@@ -183,7 +183,8 @@ void print(std::ostream& out, const LoadReport& report) {
   }
   print_windows(out, report);
   if (is_generator_late(report))
-    out << "the generator was late: these figures measure it, not the service\n";
+    out << "the generator was late: these figures measure it, not the service; use more cores, "
+           "--threads, or fewer streams\n";
   out << std::setprecision(1);
   print_costs(out, report);
 }

@@ -21,7 +21,7 @@ TEST_CASE("the error that a request would get is known without a stream, and res
   CHECK(d.open().stream);
   CHECK(refusal({}) == "the pipeline has no free slot for another stream");
   CHECK(d.open({.pipeline = "features"}).stream);
-  CHECK(refusal({.pipeline = "features"}) == "the service has reached its limit of connections");
+  CHECK(refusal({.pipeline = "features"}) == "the service has reached its limit of 3 connections");
   d.admission->refuse_all();
   CHECK(refusal({}) == "the service is stopping");
   CHECK_THAT(d.log(), !Contains("stream refused"));

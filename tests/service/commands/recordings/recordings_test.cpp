@@ -164,8 +164,8 @@ TEST_CASE("a stream that is being recorded is removed, and its file left to the 
   const std::string before = text_of(directory / "0000000001.mcap");
   CHECK(good("rm", directory, {"call"}) ==
         "removed stream 1, call\n1 stream removed, 0 B freed\n"
-        "0000000001.mcap still has removed streams: the service rewrites it without them when the "
-        "file is full, or when the service stops\n");
+        "0000000001.mcap, which the service is writing, still has removed streams: it is rewritten "
+        "without them when it is full, or when the service stops\n");
   CHECK(good("verify", directory)
             .ends_with("; 0000000001.mcap has removed streams until it is sealed: good\n"));
   CHECK(text_of(directory / "0000000001.mcap") == before);
