@@ -48,7 +48,7 @@ Result<std::uint32_t, std::string> parse_length(std::string_view text, double ra
 }
 
 bool lacks_unit(std::string_view quoted) {
-  return !quoted.empty() && quoted.find_first_not_of("0123456789.") == quoted.npos;
+  return !quoted.empty() && quoted.find_first_not_of("0123456789") == quoted.npos;
 }
 
 std::optional<std::uint32_t> whole_frames(double seconds, double rate) {

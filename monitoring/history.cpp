@@ -81,7 +81,7 @@ const std::string& History::json() {
     const std::chrono::duration<double> time = sample.time.time_since_epoch();
     times.append(times.empty() ? "" : ",").append(text_of(time.count()));
   }
-  for (std::size_t i = 0; i < series_.size(); ++i)
+  for (std::size_t i = 0; !samples_.empty() && i < series_.size(); ++i)
     series.append(i == 0 ? "" : ",").append(in_quotes(series_[i]) + ":" + values_of(i));
   return json_ = "{\"times\":[" + times + "],\"series\":{" + series + "}}\n";
 }

@@ -34,11 +34,11 @@ export class Pipelines {
     if (all.length > 0) this.show(new URL(asked).searchParams.get("pipeline") ?? this.preferred());
   }
 
-  // The default of the service, if it exists; otherwise the first pipeline of audio.
+  // The default of the service: `default`, or the only one. Otherwise the first pipeline of audio.
   preferred() {
     if (this.named("default")) return "default";
     const { name } = this.all.find(({ dim }) => dim === undefined) ?? this.all[0];
-    this.write(name);
+    if (this.all.length > 1) this.write(name);
     return name;
   }
 

@@ -9,9 +9,9 @@ const element = (tag, properties, ...children) => {
   return made;
 };
 
-// JSON with six significant digits, which is less than many models give.
-const compact = (data) =>
-  JSON.stringify(data, (_, value) => (typeof value === "number" ? Number(value.toPrecision(6)) : value));
+// JSON; fractions have six significant digits, which is less than many models give.
+const compact = (data) => JSON.stringify(data, (_, value) =>
+  (typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value));
 
 // Milliseconds with about three significant digits.
 const short = (time) => time.toFixed(time < 10 ? 2 : time < 100 ? 1 : 0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/extension/plain_values.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "base/half.h"
@@ -29,14 +31,22 @@ double shortest_float(double value) {
               std::to_chars(text, text + sizeof text, number, std::chars_format::scientific).ptr);
 }
 
-double shortest_half(double value) {
-  const auto bits = float_to_half(static_cast<float>(value));
+// The upper half of the bits of the nearest float, rounded to even.
+std::uint16_t float_to_bfloat(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+// `narrow` makes the 16 bits of a float.
+template <auto narrow>
+double shortest_of_16_bits(double value) {
+  const auto bits = narrow(static_cast<float>(value));
   for (int digits = 1; digits <= 5; ++digits) {
     char text[32];
     const double shorter = read(
         text,
         std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr);
-    if (float_to_half(static_cast<float>(shorter)) == bits) return shorter;
+    if (narrow(static_cast<float>(shorter)) == bits) return shorter;
   }
   return shortest_float(value);
 }
@@ -49,7 +59,8 @@ Shorten shorten_of(nb::handle array) {
   const nb::str text(nb::handle{named});
   const std::string_view name = text.c_str();
   if (name == "f" || name == "torch.float32") return shortest_float;
-  return name == "e" || name == "torch.float16" ? shortest_half : nullptr;
+  if (name == "e" || name == "torch.float16") return shortest_of_16_bits<float_to_half>;
+  return name == "torch.bfloat16" ? shortest_of_16_bits<float_to_bfloat> : nullptr;
 }
 
 // Copies lists, which might belong to the array.

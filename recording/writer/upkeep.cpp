@@ -195,11 +195,13 @@ void Upkeep::delete_old() {
 }
 
 // When space becomes short, at most `spare` bytes of files are deleted. Then the files may not grow
-// until enough is free. Otherwise another program that fills the disk, or snapshots that keep
-// deleted files, would cost all files.
+// until enough is free. Otherwise a program that fills the disk at once, or snapshots that keep
+// deleted files, would cost all files. A program that fills the disk slowly does cost the oldest
+// ones, one after another.
 std::uint64_t Upkeep::keep_now() {
   const std::uint64_t room = retention_.min_free + retention_.spare;
-  const std::uint64_t free = directory_->free_bytes();
+  std::uint64_t free = room;  // if it cannot be read, `keep` and `keep_for` apply nevertheless
+  attempt([&] { free = directory_->free_bytes(); });
   if (free >= room) {
     most_while_short_.reset();
     return retention_.keep;

@@ -6,6 +6,7 @@ import jax
 import jax.dlpack
 import numpy as np
 import torch
+from millrace import _core
 from streams import WorkerTest
 
 SAMPLES = (-32768, -1, 0, 16384)
@@ -51,6 +52,12 @@ class Arrays(WorkerTest):
             for column in ("slot", "left", "size", "right", "flags"):
                 array = getattr(batch, column)
                 self.assertEqual(torch.from_dlpack(array).data_ptr(), array.ctypes.data)
+
+    def test_a_bfloat16_of_an_answer_has_only_the_digits_that_it_needs(self):
+        values = torch.tensor([0.1, 1 / 3, -3.39e38, 1e-39], dtype=torch.bfloat16)
+        plain = _core.plain_values(values)
+        self.assertEqual(plain[:2], [0.1, 0.334])
+        self.assertTrue(torch.equal(torch.tensor(plain, dtype=torch.bfloat16), values))
 
     def test_jax_sees_the_memory_of_the_batch(self):
         jax.config.update("jax_platforms", "cpu")

@@ -44,8 +44,8 @@ async function follow(newer) {
   const since = scrapes.at(-1)?.time ?? -Infinity;
   if (newer.time === since) return; // the service answered from its cache
   if (newer.time - since > windowLength)
-    for (const older of scrapesOf(await json("history")))
-      if (older.time > since && !restarted(newer, older)) add(older, now - 1000 * (newer.time - older.time));
+    for (const older of scrapesOf(await json("history").catch(() => ({ times: [], series: {} }))))
+      if (older.time > since && older.time < newer.time && !restarted(newer, older)) add(older, now - 1000 * (newer.time - older.time));
   add(newer, now);
 }
 

@@ -94,8 +94,8 @@ TEST_CASE("a length in quotes has a unit, as it could be frames or milliseconds"
       ": must be a number without quotes, or a time with its unit, such as \"100ms\"";
   CHECK(pipeline_error("chunk = { size = \"100\" }") ==
         "m.toml:2: key 'pipeline.chunk.size' = \"100\"" + unit);
-  CHECK(pipeline_error("chunk = { size = 100, left = \"0.5\" }") ==
-        "m.toml:2: key 'pipeline.chunk.left' = \"0.5\"" + unit);
+  CHECK(pipeline_error("chunk = { size = 100, left = \"5\" }") ==
+        "m.toml:2: key 'pipeline.chunk.left' = \"5\"" + unit);
   CHECK(pipeline_error("chunk = { size = 160, sizes = [80, \"160\"] }") ==
         "m.toml:2: key 'pipeline.chunk.sizes' = [80, \"160\"]" + unit);
   CHECK(pipeline_error("chunk = { rule = \"random\", size = 160, "
