@@ -35,16 +35,18 @@ def setUpModule():
 
 
 def with_lines(changes):
-    """The objects of a copy of the repository's files in which each key of `changes`, a part of a file's line, is its value."""
+    """The objects of a copy of the repository's files in which each key of `changes`, a part of a file's line, is its value. The configuration has two files."""
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root, "deploy", "kubernetes")
         shutil.copytree(FOLDER, folder)
         shutil.copytree(MONITORING, Path(root, "monitoring"))
         for before, after in changes.items():
-            (file,) = [each for each in folder.rglob("*.*") if each.parts[-2] != "moonshine" and before in each.read_text()]
-            text = file.read_text()
-            assert text.count(before) == 1, before
-            file.write_text(text.replace(before, after))
+            files = [each for each in folder.rglob("*.*") if before in each.read_text()]
+            assert len(files) == (2 if all(each.suffix == ".toml" for each in files) else 1), before
+            for file in files:
+                text = file.read_text()
+                assert text.count(before) == 1, before
+                file.write_text(text.replace(before, after))
         rendered = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
     if rendered.returncode or rendered.stderr:  # a deprecated field is a warning
         raise AssertionError(rendered.stderr)
@@ -158,7 +160,11 @@ class Base(unittest.TestCase):
                                                        "capabilities": {"drop": ["ALL"]}})
             self.assertIn({"name": "socket", "mountPath": "/run/millrace"}, each["volumeMounts"])
         self.assertIn({"name": "tmp", "mountPath": "/tmp"}, self.worker["volumeMounts"])
-        self.assertEqual(self.worker["env"], [{"name": "MILLRACE_WORKERS", "value": self.configuration["listen"]["workers"]}])
+        self.assertEqual({each["name"]: each["value"] for each in self.worker["env"]},
+                         {"MILLRACE_WORKERS": self.configuration["listen"]["workers"], "HOME": "/tmp", "USER": "worker"})
+
+    def test_pods_without_a_worker_do_not_block_the_drain_of_a_node(self):
+        self.assertEqual(one("PodDisruptionBudget", objects())["spec"]["unhealthyPodEvictionPolicy"], "AlwaysAllow")
 
     def test_the_network_policy_opens_the_ports_of_the_service_and_no_way_out(self):
         policy = one("NetworkPolicy", objects())["spec"]
@@ -192,15 +198,22 @@ class Components(unittest.TestCase):
         self.assertEqual(pod_of(shared)["resourceClaims"],
                          [{"name": "gpu", "resourceClaimTemplateName": one("ResourceClaimTemplate", shared)["metadata"]["name"]}])
 
+    def test_an_update_frees_a_gpu_before_a_new_pod_needs_it(self):
+        for component in ("components/gpu", "components/shared-gpu"):
+            self.assertEqual(one("Deployment", objects(component))["spec"]["strategy"], {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
+            self.assertNotIn("strategy", one("StatefulSet", objects(component, "components/recording"))["spec"])
+
     def test_with_recording_each_pod_has_a_volume_at_the_directory_of_the_configuration(self):
-        recorded = with_lines({"# - components/recording\n": "- components/recording\n", "# record = true": "record = true",
-                               "# [recording]": "[recording]", "# directory =": "directory ="})
-        text = configuration_of(recorded)
-        self.assert_good(text)
-        configuration = tomllib.loads(text)
-        self.assertTrue(configuration["pipeline"][0]["record"])
-        (mount,) = [each for each in containers_of(recorded)[0]["volumeMounts"] if each["name"] == "recordings"]
-        self.assertEqual(str(Path(configuration["recording"]["directory"]).parent), mount["mountPath"])
+        lines = {"# - components/recording\n": "- components/recording\n", "# record = true": "record = true",
+                 "# [recording]": "[recording]", "# directory =": "directory ="}
+        recorded = with_lines(lines)
+        for rendered in (recorded, with_lines({**lines, "# - components/moonshine\n": "- components/moonshine\n"})):
+            text = configuration_of(rendered)
+            self.assert_good(text)
+            configuration = tomllib.loads(text)
+            self.assertTrue(configuration["pipeline"][0]["record"])
+            (mount,) = [each for each in containers_of(rendered)[0]["volumeMounts"] if each["name"] == "recordings"]
+            self.assertEqual(str(Path(configuration["recording"]["directory"]).parent), mount["mountPath"])
         pods = one("StatefulSet", recorded)["spec"]
         self.assertEqual([each["metadata"]["name"] for each in pods["volumeClaimTemplates"]], ["recordings"])
         (headless,) = [each for each in recorded if each["kind"] == "Service" and each["metadata"]["name"] == pods["serviceName"]]
@@ -231,6 +244,12 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(pods["metadata"]["labels"][monitor["jobLabel"]], "millrace")
         (endpoint,) = monitor["podMetricsEndpoints"]
         self.assertIn(endpoint["port"], [port["name"] for port in containers_of(self.objects)[0]["ports"]])
+
+    def test_annotations_and_a_pod_monitor_are_not_combined(self):
+        annotations = one("Deployment", objects())["spec"]["template"]["metadata"]["annotations"]
+        self.assertEqual(annotations, {"prometheus.io/scrape": "true", "prometheus.io/port": "9464"})
+        for rendered, kind in ((self.objects, "Deployment"), (objects("components/recording", "../../monitoring"), "StatefulSet")):
+            self.assertFalse(one(kind, rendered)["spec"]["template"]["metadata"].get("annotations"))
 
     def test_the_rules_are_those_of_prometheus(self):
         rules = one("PrometheusRule", self.objects)["spec"]
