@@ -57,8 +57,10 @@ class Overload:
         return worker
 
     def close(self):
-        self.service.close()
-        self.worker.kill()
+        try:
+            self.service.close()
+        finally:
+            self.worker.kill()
 
     async def stream(self, number, until):
         """Sends a stream in real time, whatever the service answers. Returns the connection, which is still open."""
@@ -104,11 +106,15 @@ class Overload:
         streams = await asyncio.gather(*(self.stream(number, began + seconds) for number in range(self.streams)))
         self.seconds = time.monotonic() - began  # more than `seconds` on a busy machine
         await recording
-        await asyncio.to_thread(self.service.recount)
+        await asyncio.to_thread(self.settle)
         await asyncio.to_thread(self.record)  # while all that was not answered waits
         for connection, reader in streams:
             reader.cancel()
             connection.transport.abort()
+
+    def settle(self):
+        """Waits, after the last message was sent, until the gauges are collected."""
+        self.service.recount()
 
     def rows_of_a_stream(self):
         """The most rows of a stream that may wait: those in its buffer, and a message that was read before the buffer was full.

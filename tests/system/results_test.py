@@ -116,7 +116,7 @@ class Results(SystemTest):
             self.await_metric(service, ROWS + 1, "millrace_results_total", status="ok")
             stopped = pool.submit(service.stop)
             with self.assertRaises(TimeoutError):
-                stopped.result(1)
+                stopped.result(3)
             self.check(stream.rest())
             self.assertEqual(stopped.result(), 0)
 

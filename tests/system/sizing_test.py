@@ -91,6 +91,7 @@ class Sizing(SystemTest):
             wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
             if expected / 2 < measured < expected * 2:
                 return
+        self.assertGreater(measured, 1)  # on any machine
         if statistics.median(worker.late) > 0.002:
             self.skipTest("the machine is so busy that threads do not run when they are due")
         self.fail(f"{measured} rows per batch, and not about {expected}")
