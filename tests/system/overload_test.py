@@ -52,7 +52,7 @@ class TwiceTheWorker(Overload):
         return self.bytes_of(seconds)
 
     def bytes_of(self, seconds):
-        """The bytes that all streams take if each holds so many seconds, and one message more."""
+        """The bytes that all streams take if each holds `seconds`, and one message more."""
         return self.streams * (2 * (seconds * RATE + PACKET) + 2 * BLOCK)
 
     def settle(self):
