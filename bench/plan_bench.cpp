@@ -14,8 +14,9 @@
 
 #include "bench/options.h"
 #include "tests/support/allocations.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
 #include "training/plans/padding.h"
-#include "training/plans/plan_options.h"
 
 using namespace millrace;
 using namespace millrace::training;

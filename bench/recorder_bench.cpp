@@ -19,7 +19,7 @@
 #include "recording/writer/page_writer.h"
 #include "recording/writer/recorder.h"
 #include "recording/writer/recorder_thread.h"
-#include "service/recording/stream_recording.h"
+#include "service/recorder/stream_recording.h"
 #include "tests/support/allocations.h"
 
 namespace millrace::bench {

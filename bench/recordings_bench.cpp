@@ -15,11 +15,11 @@
 
 #include "bench/options.h"
 #include "chunker/rule_json.h"
+#include "commands/recorded/list_streams.h"
+#include "commands/recorded/verify/verify.h"
 #include "recording/files/file.h"
 #include "recording/files/file_writer.h"
 #include "recording/format/checksums.h"
-#include "service/commands/recordings/list_streams.h"
-#include "service/commands/recordings/verify/verify.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace millrace;

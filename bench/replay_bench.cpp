@@ -19,10 +19,10 @@
 #include "bench/paired_runs.h"
 #include "bench/recorded_streams.h"
 #include "bench/zeromq_router.h"
+#include "replay/replay_to_service.h"
+#include "replay/replay_to_workers.h"
+#include "replay/selection.h"
 #include "schemas/client_codec.h"
-#include "service/replay/replay_to_service.h"
-#include "service/replay/replay_to_workers.h"
-#include "service/replay/selection.h"
 #include "workers/library/worker.h"
 
 using namespace millrace;

@@ -17,8 +17,9 @@
 #include "bench/options.h"
 #include "gpu/host/convert.h"
 #include "training/catalogs/open_catalog.h"
+#include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
-#include "training/plans/plan_options.h"
+#include "training/plans/make_plan.h"
 
 namespace {
 

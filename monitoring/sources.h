@@ -6,7 +6,7 @@
 
 #include "monitoring/service_stats.h"
 #include "recording/writer/stats.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 #include "training/serving/stats.h"
 #include "transport/net/stats.h"
 #include "workers/lanes/stats.h"

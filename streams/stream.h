@@ -18,7 +18,7 @@
 #include "streams/row_cutter.h"
 #include "streams/row_waits.h"
 #include "streams/sources/event_sources.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 #include "streams/stream_input.h"
 #include "streams/stream_settings.h"
 #include "streams/stream_tap.h"

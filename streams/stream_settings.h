@@ -13,7 +13,7 @@
 #include "input/client_format.h"
 #include "input/endpoint_rule.h"
 #include "streams/frames/block_pool.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 #include "streams/stream_host.h"
 
 namespace millrace {

@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "chunker/row.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace {
 

@@ -7,7 +7,7 @@
 #include "base/instants.h"
 #include "base/ring.h"
 #include "base/time.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace {
 

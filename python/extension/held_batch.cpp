@@ -15,9 +15,9 @@
 #include "base/event.h"
 #include "gpu/host/companion_layout.h"
 #include "python/extension/answers.h"
+#include "python/extension/datasets/array_types.h"
 #include "python/extension/device_memory.h"
 #include "python/extension/text.h"
-#include "python/extension/training/array_types.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {

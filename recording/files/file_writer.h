@@ -18,7 +18,7 @@
 #include "recording/format/chunk_records.h"
 #include "recording/format/file_head.h"
 #include "recording/format/stream_meta.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

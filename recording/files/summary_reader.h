@@ -11,7 +11,7 @@
 #include "recording/files/file_window.h"
 #include "recording/format/chunk_builder.h"
 #include "recording/format/stream_meta.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -15,7 +15,7 @@
 #include "recording/format/file_head.h"
 #include "recording/format/part_table.h"
 #include "recording/format/stream_meta.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -11,7 +11,7 @@
 #include "recording/files/directory.h"
 #include "recording/format/stream_meta.h"
 #include "recording/reader/database.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/event.h"
 #include "base/time.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

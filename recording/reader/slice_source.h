@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "recording/reader/recordings.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -13,7 +13,7 @@
 #include "base/event.h"
 #include "base/time.h"
 #include "recording/format/stream_meta.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "recording/format/stream_meta.h"
 #include "recording/writer/page.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -7,7 +7,7 @@
 #include "recording/files/directory.h"
 #include "recording/files/recovery.h"
 #include "recording/files/retention.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

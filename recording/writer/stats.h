@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/stats.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "recording/format/stream_meta.h"
 #include "recording/writer/page_writer.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

@@ -14,7 +14,7 @@
 #include "service/log/log.h"
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/thread_admission.h"
-#include "service/recording/thread_recording.h"
+#include "service/recorder/thread_recording.h"
 #include "transport/net/wakeup.h"
 #include "transport/sessions/millrace_v1/millrace_v1.h"
 #include "transport/sessions/session_scope.h"

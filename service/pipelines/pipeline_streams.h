@@ -7,7 +7,7 @@
 #include "service/pipelines/name_book.h"
 #include "service/pipelines/pipeline.h"
 #include "streams/frames/block_pool.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 #include "streams/stream_host.h"
 #include "streams/stream_settings.h"
 #include "streams/stream_table.h"

@@ -15,7 +15,7 @@
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/pipeline_streams.h"
 #include "service/pipelines/request_check.h"
-#include "service/recording/thread_recording.h"
+#include "service/recorder/thread_recording.h"
 #include "streams/stream_table.h"
 #include "transport/net/retry_times.h"
 #include "transport/sessions/client_gate.h"

@@ -11,7 +11,7 @@
 #include "chunker/segment_progress.h"
 #include "chunker/spec.h"
 #include "streams/sources/adaptive_size.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace {
 

@@ -13,7 +13,7 @@
 #include "chunker/segment_progress.h"
 #include "streams/sources/body_sizes.h"
 #include "streams/sources/segment_endpoints.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace {
 

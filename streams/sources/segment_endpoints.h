@@ -12,7 +12,7 @@
 #include "input/endpoint_rule.h"
 #include "input/voice_detector.h"
 #include "streams/sources/segment_silence.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace {
 

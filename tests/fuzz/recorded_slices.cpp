@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 #include "schemas/text.h"
 #include "tests/fuzz/target.h"
 

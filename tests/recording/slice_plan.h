@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "recording/format/stream_meta.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 

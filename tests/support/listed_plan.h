@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "chunker/chunker.h"
-#include "training/catalog.h"
-#include "training/plans/plan.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 
 namespace millrace::test {
 

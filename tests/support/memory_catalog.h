@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::test {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "training/catalog.h"
 #include "training/catalogs/frames/frame_source.h"
 #include "training/catalogs/index/audio_index.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -12,7 +12,7 @@
 #include "base/companion.h"
 #include "base/frame_type.h"
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "training/catalog.h"
 #include "training/catalogs/companion_files.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "training/catalog.h"
 #include "training/catalogs/companion_array.h"
 #include "training/catalogs/open_catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

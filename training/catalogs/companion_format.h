@@ -3,8 +3,8 @@
 
 #include "base/companion.h"
 #include "base/result.h"
-#include "training/catalog.h"
 #include "training/catalogs/companion_files.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -11,10 +11,10 @@
 #include "base/companion.h"
 #include "base/frame_type.h"
 #include "base/result.h"
-#include "training/catalog.h"
 #include "training/catalogs/index/audio_index.h"
 #include "training/catalogs/index/catalog_error.h"
 #include "training/catalogs/index/catalog_progress.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

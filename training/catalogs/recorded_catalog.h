@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "training/catalog.h"
 #include "training/catalogs/index/index.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -7,10 +7,10 @@
 
 #include "base/result.h"
 #include "recording/reader/stream_frames.h"
-#include "training/catalog.h"
 #include "training/catalogs/index/catalog_error.h"
 #include "training/catalogs/index/catalog_progress.h"
 #include "training/catalogs/index/index.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

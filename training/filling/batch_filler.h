@@ -12,12 +12,12 @@
 #include "gpu/host/row_format.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 #include "training/filling/batch_buffers.h"
 #include "training/filling/epochs.h"
 #include "training/filling/stream_error.h"
 #include "training/filling/stream_function.h"
-#include "training/plans/plan.h"
 
 namespace millrace::training {
 

@@ -10,7 +10,7 @@
 #include "base/queue.h"
 #include "base/quiet_thread.h"
 #include "base/time.h"
-#include "training/plans/plan.h"
+#include "training/contract/plan.h"
 
 namespace millrace::training {
 

@@ -13,9 +13,9 @@
 #include "gpu/host/companion_layout.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 #include "training/filling/stream_error.h"
-#include "training/plans/plan.h"
 
 namespace millrace::training {
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/frame_type.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

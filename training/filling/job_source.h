@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "schemas/worker_messages.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 #include "training/filling/batch_buffers.h"
 #include "training/filling/batch_filler.h"
 #include "training/filling/filling_job.h"
 #include "training/filling/stream_error.h"
-#include "training/plans/plan.h"
 
 namespace millrace::training {
 

@@ -10,10 +10,10 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "gpu/host/device_reader.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 #include "training/filling/stream_error.h"
 #include "training/filling/stream_function.h"
-#include "training/plans/plan.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace::training {

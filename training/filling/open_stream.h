@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/companion.h"
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 #include "training/filling/stream_function.h"
 
 namespace millrace::training {

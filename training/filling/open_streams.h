@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
 #include "training/filling/open_stream.h"
 #include "training/filling/stream_function.h"
-#include "training/plans/plan.h"
 
 namespace millrace::training {
 

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 #include "training/filling/filling_job.h"
 #include "training/filling/open_streams.h"
 #include "training/filling/stream_error.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 #include "training/filling/stream_function.h"
 
 namespace millrace::training {

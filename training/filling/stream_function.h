@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

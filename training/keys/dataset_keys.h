@@ -11,8 +11,8 @@
 #include "base/companion.h"
 #include "base/frame_type.h"
 #include "base/result.h"
+#include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
-#include "training/plans/plan_options.h"
 
 namespace millrace::training {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
 
 namespace millrace::training {
 

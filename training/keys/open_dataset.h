@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "base/result.h"
-#include "training/catalog.h"
 #include "training/catalogs/index/catalog_progress.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
 #include "training/keys/dataset_keys.h"
-#include "training/plans/plan_options.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 

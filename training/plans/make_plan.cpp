@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "training/plans/make_plan.h"
+
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "training/contract/plan_options.h"
 #include "training/plans/plan_checks.h"
-#include "training/plans/plan_options.h"
 #include "training/plans/rows/row_widths.h"
 #include "training/plans/rows/stream_cutter.h"
 #include "training/plans/stateful/stateful_plan.h"

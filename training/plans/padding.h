@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "training/catalog.h"
-#include "training/plans/plan.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
+#include "training/contract/plan_options.h"
 
 namespace millrace::training {
 

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "training/catalog.h"
-#include "training/plans/plan.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
+#include "training/contract/plan_options.h"
 
 namespace millrace::training {
 

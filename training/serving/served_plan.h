@@ -11,9 +11,9 @@
 #include "base/frame_type.h"
 #include "gpu/host/row_format.h"
 #include "schemas/worker_messages.h"
-#include "training/catalog.h"
-#include "training/plans/plan.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
+#include "training/contract/plan_options.h"
 
 namespace millrace::training {
 

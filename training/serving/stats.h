@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/stats.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

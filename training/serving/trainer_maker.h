@@ -8,8 +8,8 @@
 #include "base/budget.h"
 #include "base/result.h"
 #include "schemas/worker_messages.h"
+#include "training/contract/plan.h"
 #include "training/filling/epochs.h"
-#include "training/plans/plan.h"
 #include "training/serving/served_plan.h"
 #include "training/serving/trainer_feed.h"
 

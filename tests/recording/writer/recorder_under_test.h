@@ -9,7 +9,7 @@
 
 #include "recording/files/recording_file.h"
 #include "recording/writer/recorder.h"
-#include "schemas/recording/slice.h"
+#include "schemas/slices/slice.h"
 #include "tests/recording/writer/kept_slices.h"
 #include "tests/support/temporary_directory.h"
 

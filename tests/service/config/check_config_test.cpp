@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/commands/check_config.h"
+#include "commands/check_config.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
 
+#include "commands/console/command_line.h"
 #include "input/voice_detector.h"
-#include "service/commands/command_line.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/options.h"
 #include "service/config/print_options.h"

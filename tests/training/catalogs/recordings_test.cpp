@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/service/commands/recordings/recorded_directory.h"
+#include "tests/commands/recorded/recorded_directory.h"
 #include "tests/training/catalogs/catalog_under_test.h"
 
 namespace millrace::training {

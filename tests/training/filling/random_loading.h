@@ -13,7 +13,8 @@
 #include "tests/training/filling/loading.h"
 #include "tests/training/plans/read_plan.h"
 #include "tests/training/plans/service_rows.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace::test {
 

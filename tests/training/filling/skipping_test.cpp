@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "tests/training/filling/loading.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

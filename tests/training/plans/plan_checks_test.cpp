@@ -8,9 +8,9 @@
 
 #include "tests/training/plans/listed_catalog.h"
 #include "tests/training/plans/read_plan.h"
+#include "training/contract/plan_options.h"
 #include "training/plans/origin.h"
 #include "training/plans/padding.h"
-#include "training/plans/plan_options.h"
 
 namespace millrace::training {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "training/plans/plan.h"
+#include "training/contract/plan.h"
 
 namespace millrace::training {
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 

@@ -9,7 +9,7 @@
 
 #include "tests/training/plans/listed_catalog.h"
 #include "tests/training/plans/read_plan.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
 
 namespace millrace::training {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "chunker/chunker.h"
 #include "streams/sources/event_sources.h"
-#include "streams/stats.h"
+#include "streams/stats/stats.h"
 
 namespace millrace::training {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chunker/spec.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 #include "training/plans/rows/cut_row.h"
 
 namespace millrace::training {

@@ -12,7 +12,8 @@
 #include "tests/training/plans/random_catalog.h"
 #include "tests/training/plans/read_plan.h"
 #include "tests/training/plans/service_rows.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "recording/files/file.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

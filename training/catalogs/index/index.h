@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/frame_type.h"
 #include "recording/files/file.h"
-#include "training/catalog.h"
 #include "training/catalogs/index/stream_digest.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

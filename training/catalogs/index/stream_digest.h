@@ -8,7 +8,7 @@
 
 #include "base/event.h"
 #include "base/frame_type.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 
 namespace millrace::training {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan_options.h"
 #include "training/plans/order/windowed_permutation.h"
-#include "training/plans/plan_options.h"
 
 namespace millrace::training {
 

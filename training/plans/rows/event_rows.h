@@ -12,7 +12,7 @@
 #include "chunker/row_arithmetic.h"
 #include "chunker/segment_progress.h"
 #include "chunker/spec.h"
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
 #include "training/plans/rows/body_choice.h"
 #include "training/plans/rows/cut_row.h"
 

@@ -6,8 +6,8 @@
 
 #include "chunker/row_arithmetic.h"
 #include "chunker/spec.h"
-#include "training/catalog.h"
-#include "training/plans/plan_options.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan_options.h"
 #include "training/plans/rows/cut_row.h"
 #include "training/plans/rows/event_rows.h"
 #include "training/plans/rows/returnn_rows.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "training/plans/plan.h"
+#include "training/contract/plan.h"
 #include "training/plans/rows/cut_row.h"
 #include "training/plans/rows/stream_cutter.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "training/contract/plan.h"
 #include "training/plans/order/epoch_streams.h"
-#include "training/plans/plan.h"
 #include "training/plans/rows/stream_cutter.h"
 
 namespace millrace::training {

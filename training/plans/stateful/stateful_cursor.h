@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "training/plans/plan.h"
+#include "training/contract/plan.h"
 #include "training/plans/rows/stream_steps.h"
 #include "training/plans/stateful/stateful_plan.h"
 

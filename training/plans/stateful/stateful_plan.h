@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "training/catalog.h"
+#include "training/contract/catalog.h"
+#include "training/contract/plan.h"
+#include "training/contract/plan_options.h"
 #include "training/plans/order/epoch_streams.h"
-#include "training/plans/plan.h"
-#include "training/plans/plan_options.h"
 #include "training/plans/rows/row_widths.h"
 #include "training/plans/rows/stream_cutter.h"
 #include "training/plans/stateful/deal.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "training/plans/plan_options.h"
+#include "training/contract/plan_options.h"
 #include "training/plans/rows/row_widths.h"
 
 namespace millrace::training {

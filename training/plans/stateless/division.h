@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "training/plans/plan.h"
+#include "training/contract/plan.h"
 #include "training/plans/stateless/batch_ranges.h"
 #include "training/plans/stateless/item_order.h"
 #include "training/plans/stateless/row_maker.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "training/contract/plan.h"
 #include "training/plans/order/epoch_streams.h"
-#include "training/plans/plan.h"
 #include "training/plans/rows/cut_row.h"
 #include "training/plans/rows/row_widths.h"
 #include "training/plans/rows/stream_cutter.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "training/contract/plan.h"
 #include "training/plans/order/permutation.h"
-#include "training/plans/plan.h"
 #include "training/plans/stateless/division.h"
 #include "training/plans/stateless/stateless_plan.h"
 

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/chunk.h"
+
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "chunker/chunker.h"
+#include "chunker/presets.h"
+#include "commands/chunking/chunk_plot.h"
+#include "commands/chunking/cut_stream.h"
+#include "commands/chunking/file_frames.h"
+#include "commands/chunking/frame_window.h"
+#include "commands/console/command_line.h"
+#include "commands/input/events_file.h"
+#include "commands/output/row_lines.h"
+#include "input/audio_file.h"
+#include "service/config/options.h"
+
+namespace millrace {
+namespace {
+
+using ChunkOutcome = Result<void, std::string>;
+
+constexpr double most_rate = 1e9;
+
+struct ChunkArguments {
+  std::string spec, preset, config;  // exactly one
+  std::string pipeline = "default";  // the name of a pipeline in `config`
+  std::string file, frames, events;  // exactly one
+  std::string name;                  // name of the stream; empty: `file`
+  std::string plot;                  // file of the picture; empty: none
+  std::optional<double> rate;
+  bool values = false;
+};
+
+// The rule of --spec or --preset for frames of this kind.
+Result<ChunkRule, std::string> rule_from(const ChunkArguments& arguments,
+                                         const std::function<RuleTarget(const RuleKeys&)>& target) {
+  const auto keys = arguments.preset.empty()
+                        ? split_rule_keys(arguments.spec)
+                        : Result<RuleKeys, std::string>(RuleKeys{{"preset", arguments.preset}});
+  if (!keys) return "--spec: " + keys.error();
+  const auto rule = parse_rule(*keys, target(*keys));
+  if (!rule) return rule.error().message;
+  return *rule;
+}
+
+// How the pipeline of --config cuts its streams.
+Result<CutStream::Rule, std::string> pipeline_rule(const ChunkArguments& arguments) {
+  const auto configuration = load_options(arguments.config);
+  if (!configuration) return configuration.error();
+  for (const PipelineOptions& pipeline : configuration->options.pipelines)
+    if (pipeline.name == arguments.pipeline)
+      return CutStream::Rule{pipeline.frames, pipeline.chunk, pipeline.endpoint, {}};
+  return arguments.config + ": has no pipeline " + arguments.pipeline;
+}
+
+// The rule for a file, which decides the rate and the channels of --spec and --preset.
+Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments,
+                                              const AudioFile& file) {
+  if (!arguments.config.empty()) return pipeline_rule(arguments);
+  if (arguments.rate.value_or(file.rate()) != file.rate())
+    return arguments.file + ": has " + std::to_string(std::lround(file.rate())) +
+           " frames per second; --rate must be the same: only --config converts the rate";
+  const auto rule = rule_from(arguments, [&](auto&) { return RuleTarget{.rate = file.rate()}; });
+  if (!rule) return rule.error();
+  return CutStream::Rule{{.values = file.channels(), .rate = file.rate()}, *rule, {}, {}};
+}
+
+// The rule for a stream without values.
+Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments) {
+  if (!arguments.config.empty()) return pipeline_rule(arguments);
+  const auto rule =
+      rule_from(arguments, [&](const RuleKeys& keys) { return target_of(keys, arguments.rate); });
+  if (!rule) return rule.error();
+  return CutStream::Rule{{}, *rule, {}, {}};
+}
+
+ChunkOutcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
+                          std::ostream& out) {
+  const PositionValues positions;
+  RowLines lines(out);
+  Chunker chunker(events.spec());
+  if (values) lines.show(positions, rule, events.width());
+  for (const Event& event : events.events()) {
+    chunker.add(event);
+    while (const auto row = chunker.next()) {
+      lines.print(*row);
+      if (!out) return std::string("the rows cannot be written");
+    }
+  }
+  return {};
+}
+
+ChunkOutcome write(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  if (!(out << text) || !out.flush()) return path + ": cannot be written";
+  return {};
+}
+
+ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
+  auto file = AudioFile::open(arguments.file);
+  if (!file) return arguments.file + ": " + file.error();
+  auto rule = rule_for(arguments, *file);
+  if (!rule) return rule.error();
+  rule->name = arguments.name.empty() ? arguments.file : arguments.name;
+  auto frames = FileFrames::open(std::move(*file), rule->frames);
+  if (!frames) return arguments.file + ": " + frames.error();
+
+  FrameWindow window(rule->frames);
+  RowLines lines(out);
+  if (arguments.values) lines.show(window, rule->chunk, rule->chunk.width());
+  ChunkPlot plot(rule->frames);
+  const bool plots = !arguments.plot.empty();
+  CutStream stream(
+      *rule,
+      [&](const Event& event) {
+        if (plots) plot.add(event, stream.sources().endpoints());
+      },
+      [&](const Row& row) {
+        lines.print(row);
+        if (plots) plot.add(row);
+        return bool(out);
+      });
+  while (true) {
+    const auto block = frames->read();
+    if (!block) return arguments.file + ": " + block.error();
+    if (block->empty()) break;
+    if (arguments.values) window.add(*block);
+    if (plots) plot.add(*block);
+    stream.add(block->size() / rule->frames.bytes(), *block);
+    if (!out) return std::string("the rows cannot be written");
+    if (arguments.values) window.drop_before(stream.chunker().keep_from());
+  }
+  stream.end();
+  return plots ? write(arguments.plot, plot.svg()) : ChunkOutcome{};
+}
+
+Result<std::uint64_t, std::string> frames_of(const std::string& text) {
+  std::uint64_t frames = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), frames);
+  if (error == std::errc{} && stop == text.data() + text.size() && frames <= max_position)
+    return frames;
+  return "--frames: \"" + text + "\" must be a whole number from 0 to " +
+         std::to_string(max_position);
+}
+
+ChunkOutcome chunk_frames(const ChunkArguments& arguments, CutStream::Rule rule,
+                          std::ostream& out) {
+  const auto frames = frames_of(arguments.frames);
+  if (!frames) return frames.error();
+  if (rule.endpoint && rule.endpoint->by == EndpointRule::By::vad)
+    return std::string("the pipeline's endpoints are by voice: FILE must be given");
+  rule.name = arguments.name;
+  const PositionValues positions;
+  RowLines lines(out);
+  if (arguments.values) lines.show(positions, rule.chunk, rule.chunk.width());
+  CutStream stream(
+      rule, [](const Event&) {},
+      [&](const Row& row) {
+        lines.print(row);
+        return bool(out);
+      });
+  stream.add(*frames, {});
+  stream.end();
+  if (!out) return std::string("the rows cannot be written");
+  return {};
+}
+
+ChunkOutcome chunk(const ChunkArguments& arguments, std::ostream& out) {
+  const bool file = !arguments.file.empty();
+  if (!arguments.spec.empty() + !arguments.preset.empty() + !arguments.config.empty() != 1)
+    return std::string("exactly one of --spec, --preset and --config must be given");
+  if (file + !arguments.frames.empty() + !arguments.events.empty() != 1)
+    return std::string("exactly one of FILE, --frames and --events must be given");
+  if (arguments.rate && !(*arguments.rate > 0 && *arguments.rate <= most_rate))
+    return std::string("--rate: must be above 0 and at most 1e9 frames per second");
+  if (arguments.rate && !arguments.config.empty())
+    return std::string("--rate: cannot be combined with --config, which has the pipeline's rate");
+  if (!arguments.plot.empty() && !file) return std::string("--plot: FILE must be given");
+  if (file) return chunk_file(arguments, out);
+  const auto rule = rule_for(arguments);
+  if (!rule) return rule.error();
+  if (!arguments.frames.empty()) return chunk_frames(arguments, *rule, out);
+  const auto events = read_events(arguments.events, rule->chunk);
+  if (!events) return events.error();
+  return print_events(*events, rule->chunk, arguments.values, out);
+}
+
+void add_options(Command& command, ChunkArguments& into) {
+  command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
+  command
+      .add("--spec", &into.spec,
+           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
+           "sizes (80ms+160ms, or 40ms..1s/40ms), rule, seed, per")
+      .type("KEY=VALUE,...");
+  command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
+      .type("NAME");
+  command
+      .add("--config", &into.config,
+           "Configuration of a service: cuts by the rule and the endpoints of a pipeline")
+      .type("FILE");
+  command.add("--pipeline", &into.pipeline, "Pipeline of --config").type("NAME").shows_default();
+  command.add("--frames", &into.frames, "Length of a stream without values, in frames").type("N");
+  command
+      .add("--events", &into.events,
+           "JSON file with the events of a stream: [[\"frames\",1600],[\"end\",0]]")
+      .type("FILE");
+  command
+      .add("--rate", &into.rate,
+           "Frames per second of audio; default: as FILE or the preset's model, else 16000")
+      .type("N");
+  command.add("--values", &into.values,
+              "Add the values of the row's columns; without FILE, frame p has the value p + 1");
+  command
+      .add("--name", &into.name,
+           "Name of the stream, from which the rule random draws sizes; default: FILE")
+      .type("NAME");
+  command.add("--plot", &into.plot, "Also write a picture of the chunks of FILE, as SVG")
+      .type("OUT");
+}
+
+}  // namespace
+
+void add_chunk_command(CommandLine& program, Console& console) {
+  auto arguments = std::make_shared<ChunkArguments>();
+  Command command = program.add(
+      "chunk",
+      "Print the rows of a stream, without a service: [seq,begin,left,size,right,flags,gap]");
+  add_options(command, *arguments);
+  command.run([arguments, &console] {
+    auto chunked = chunk(*arguments, console.out);
+    if (chunked && !console.out.flush()) chunked = std::string("the rows cannot be written");
+    if (chunked) return;
+    console.err << "millrace chunk: " << chunked.error() << '\n';
+    console.exit_code = 1;
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/datasets/index.h"
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "commands/console/command_line.h"
+#include "commands/console/console.h"
+#include "commands/datasets/verify_streams.h"
+#include "commands/recorded/progress.h"
+#include "training/catalogs/open_catalog.h"
+
+namespace millrace {
+namespace {
+
+using recordings::counted;
+using recordings::Progress;
+
+struct IndexArguments {
+  std::string path, pipeline;
+  bool verify = false;
+  std::string good;  // the manifest of the good files; empty: bad files are an error
+};
+
+// A bar like "reading [########            ] 400 of 1000".
+std::string bar(const std::string& what, std::uint64_t done, std::uint64_t total) {
+  constexpr std::uint64_t width = 30;
+  const auto filled = static_cast<std::size_t>(done * width / total);
+  return what + " [" + std::string(filled, '#') + std::string(width - filled, ' ') + "] " +
+         std::to_string(done) + " of " + std::to_string(total);
+}
+
+void print_total(const training::Catalog& catalog, std::ostream& out) {
+  std::uint64_t frames = 0;
+  for (std::uint64_t i = 0; i < catalog.size(); ++i) frames += catalog.frames(i);
+  const FrameType& type = catalog.frame_type();
+  std::array<char, 256> text{};
+  std::snprintf(text.data(), text.size(),
+                "streams   %llu\nhours     %.2f\nrate      %g\n%s%u\ndigest    %016llx\n",
+                static_cast<unsigned long long>(catalog.size()),
+                static_cast<double>(frames) / type.rate / 3600, type.rate,
+                type.features ? "values    " : "channels  ", type.values,
+                static_cast<unsigned long long>(catalog.digest()));
+  out << text.data();
+}
+
+// The streams that are not good.
+std::vector<std::uint64_t> verify(const training::Catalog& catalog, std::ostream& out,
+                                  Progress& progress) {
+  const auto show = [&](std::uint64_t done) {
+    const Time now = Clock::now();
+    if (progress.due(now)) progress.show(bar("verifying", done, catalog.size()), now);
+  };
+  show(0);
+  const auto bad = verify_streams(catalog, show);
+  progress.clear();
+  for (const BadStream& one : bad) out << one.message << '\n';
+  if (bad.empty())
+    out << "all streams are good\n";
+  else
+    out << counted(bad.size(), "stream") << " of " << catalog.size()
+        << (bad.size() == 1 ? " is" : " are") << " not good\n";
+  std::vector<std::uint64_t> streams;
+  for (const BadStream& one : bad) streams.push_back(one.stream);
+  return streams;
+}
+
+// Streams without frames are in no batch.
+void print_empty(const training::Catalog& catalog, std::ostream& out) {
+  if (const auto text = training::empty_streams_text(catalog)) out << *text << '\n';
+}
+
+// True: all is good. The error is one line.
+Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out,
+                              Progress& progress) {
+  training::CatalogSettings settings;
+  settings.path = arguments.path;
+  settings.pipeline = arguments.pipeline;
+  settings.check_all = true;
+  settings.progress = [&progress](std::uint64_t done, std::uint64_t total) {
+    const Time now = Clock::now();
+    if (progress.due(now)) progress.show(bar("reading", done, total), now);
+  };
+  if (!arguments.good.empty())
+    settings.skips = [&](const std::string& text) {
+      progress.clear();
+      out << text << '\n';
+    };
+  const auto catalog = training::open_catalog(settings);
+  if (!catalog) return catalog.error().message;
+  progress.clear();
+  print_total(**catalog, out);
+  print_empty(**catalog, out);
+  std::vector<std::uint64_t> bad;
+  if (arguments.verify) bad = verify(**catalog, out, progress);
+  if (arguments.good.empty()) return bad.empty();
+  if (const auto written = training::write_manifest(**catalog, arguments.good, bad); !written)
+    return written.error().message;
+  return true;
+}
+
+void run_command(const IndexArguments& arguments, Console& console) {
+  Result<bool, std::string> outcome = true;
+  {
+    Progress progress(console.err, console.terminal);
+    try {
+      outcome = run(arguments, console.out, progress);
+    } catch (const std::exception& error) {
+      outcome = Result<bool, std::string>(arguments.path + ": " + error.what());
+    }
+  }
+  console.out.flush();
+  if (outcome && *outcome) return;
+  if (!outcome) console.err << "millrace index: " << outcome.error() << '\n';
+  console.exit_code = 1;
+}
+
+}  // namespace
+
+void add_index_command(CommandLine& program, Console& console) {
+  auto arguments = std::make_shared<IndexArguments>();
+  Command command = program.add(
+      "index", "Make or check the index of training streams; print their number, hours and digest");
+  command
+      .add("PATH", &arguments->path,
+           "A folder of audio files, a manifest (.tsv, .jsonl), or a directory of recordings")
+      .type(" ")
+      .required();
+  command.add("--pipeline", &arguments->pipeline, "Only recordings of this pipeline").type("NAME");
+  command.add("--verify", &arguments->verify,
+              "Read every stream to its end, and print those that are damaged; exit code 1 then");
+  command
+      .add("--good", &arguments->good,
+           "Leave out audio files that cannot be used, and write a manifest of the others")
+      .type("FILE.jsonl");
+  command.run([arguments, &console] { run_command(*arguments, console); });
+}
+
+}  // namespace millrace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/datasets/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "base/enum_names.h"
+#include "commands/console/command_line.h"
+#include "commands/console/console.h"
+#include "commands/datasets/listed_lengths.h"
+#include "training/catalogs/open_catalog.h"
+#include "training/contract/plan_options.h"
+#include "training/plans/make_plan.h"
+#include "training/plans/padding.h"
+#include "training/plans/plan_checks.h"
+
+namespace millrace {
+namespace {
+
+using PlanOutcome = Result<void, std::string>;
+using training::Catalog;
+using training::PlanOptions;
+using OpenedStreams = Result<std::shared_ptr<const Catalog>, std::string>;
+
+struct PlanArguments {
+  std::string streams, lengths;  // exactly one
+  std::string mode, spec;
+  std::string seed;  // empty: no shuffling
+  std::uint64_t epoch = 0;
+  training::Rank rank;
+  PlanOptions options;
+};
+
+// The options of the command for keys that have another name.
+std::string option_of(const std::string& key) {
+  using Name = std::pair<std::string_view, std::string_view>;
+  constexpr std::array names{Name{"rows", "max-seqs"}, Name{"max_padded_frames", "batch-size"},
+                             Name{"packed_batch_size", "packed-batch-size"}, Name{"chunk", "spec"},
+                             Name{"streams", "streams or --lengths"}};
+  const auto found = std::ranges::find(names, std::string_view(key), &Name::first);
+  return "--" + (found == names.end() ? key : std::string(found->second));
+}
+
+std::string text_of(const training::PlanError& error) {
+  return option_of(error.key) + ": " + error.message;
+}
+
+// The rule for frames of this type; nullopt: whole streams, which size=0 means.
+Result<std::optional<ChunkRule>, std::string> rule_of(const std::string& spec,
+                                                      const FrameType& type) {
+  const auto keys = split_rule_keys(spec);
+  if (!keys) return "--spec: " + keys.error();
+  const auto is_zero = [](const auto& key) { return key.second == "0"; };
+  const auto size = std::ranges::find(*keys, "size", &RuleKeys::value_type::first);
+  if (size != keys->end() && is_zero(*size)) {
+    if (std::ranges::all_of(*keys, is_zero)) return std::optional<ChunkRule>();
+    return std::string("--spec: size=0, whole streams, cannot be combined with other keys");
+  }
+  const auto rule = parse_rule(*keys, {.rate = type.rate, .features = type.features});
+  if (!rule) return "--spec: " + rule.error().message;
+  return std::optional(*rule);
+}
+
+OpenedStreams open(const PlanArguments& arguments) {
+  if (arguments.streams.empty() == arguments.lengths.empty())
+    return std::string("exactly one of --streams and --lengths must be given");
+  if (!arguments.lengths.empty()) {
+    auto lengths = ListedLengths::read(arguments.lengths);
+    if (!lengths) return lengths.error();
+    return std::make_shared<const ListedLengths>(std::move(*lengths));
+  }
+  training::CatalogSettings settings;
+  settings.path = arguments.streams;
+  auto catalog = training::open_catalog(settings);
+  if (!catalog) return catalog.error().message;
+  return std::move(*catalog);
+}
+
+Result<PlanOptions, std::string> options_of(const PlanArguments& arguments, const FrameType& type) {
+  PlanOptions options = arguments.options;
+  for (const auto mode : values_of<training::PlanMode>())
+    if (training::mode_name(mode) == arguments.mode) options.mode = mode;
+  const auto rule = rule_of(arguments.spec, type);
+  if (!rule) return rule.error();
+  options.chunk = *rule;
+  options.shuffle = !arguments.seed.empty();
+  if (!options.shuffle) return options;
+  const auto* end = arguments.seed.data() + arguments.seed.size();
+  const auto [stop, error] = std::from_chars(arguments.seed.data(), end, options.seed);
+  if (error != std::errc{} || stop != end)
+    return "--seed: \"" + arguments.seed + "\" must be a whole number of at least 0";
+  return options;
+}
+
+std::string line_of(const training::PlannedBatch& batch) {
+  std::string line = "[";
+  for (const training::PlannedRow& row : batch.framed) {
+    line += line.size() > 1 ? ",[" : "[";
+    line += std::to_string(row.stream) + ',' + std::to_string(row.row.begin) + ',' +
+            std::to_string(row.row.end()) + ']';
+  }
+  return line += "]\n";
+}
+
+PlanOutcome print(const PlanArguments& arguments, Console& console) try {
+  const auto catalog = open(arguments);
+  if (!catalog) return catalog.error();
+  const auto options = options_of(arguments, (*catalog)->frame_type());
+  if (!options) return options.error();
+  const auto plan = training::make_plan(**catalog, *options, arguments.rank);
+  if (!plan) return text_of(plan.error());
+  const auto epoch = (*plan)->epoch(arguments.epoch);
+  if (const auto warning =
+          training::padding_warning(**catalog, *options, arguments.rank, epoch->totals()))
+    console.err << "millrace plan: warning: " << *warning << '\n';
+  const auto cursor = epoch->cursor(arguments.rank, 0, 1);
+  for (training::PlannedBatch batch; console.out && cursor->next(batch);)
+    console.out << line_of(batch);
+  if (!console.out.flush()) return std::string("the batches cannot be written");
+  return {};
+} catch (const training::EmptyEpoch& error) {
+  return std::string(error.what());
+}
+
+void add_options(Command& command, PlanArguments& into) {
+  command
+      .add("--streams", &into.streams,
+           "Streams of a training set: a folder of audio files, a manifest, or recordings")
+      .type("PATH");
+  command.add("--lengths", &into.lengths, "JSON array with the length of each stream in frames")
+      .type("FILE");
+  std::vector<std::string> modes;
+  for (const auto mode : values_of<training::PlanMode>())
+    modes.emplace_back(training::mode_name(mode));
+  command.add("--mode", &into.mode, "How batches are made of the streams").required().one_of(modes);
+  command
+      .add("--spec", &into.spec,
+           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
+           "sizes, rule, seed, per; size=0: whole streams")
+      .type("KEY=VALUE,...")
+      .required();
+  command
+      .add("--seed", &into.seed,
+           "Shuffle with this seed; default: the order of the streams, without shuffling")
+      .type("N");
+  command.add("--epoch", &into.epoch, "Epoch to print").type("N").shows_default();
+  command.add("--rank", &into.rank.rank, "Rank to print, less than --world")
+      .type("N")
+      .shows_default();
+  command.add("--world", &into.rank.world, "Number of ranks").type("N").shows_default();
+  command.add("--slots", &into.options.slots, "Slots of all ranks together; stateful only")
+      .type("N");
+  command.add("--max-seqs", &into.options.rows, "Most rows of a batch; not stateful").type("N");
+  command
+      .add("--batch-size", &into.options.max_padded_frames,
+           "Most frames of a batch, padding included; not stateful")
+      .type("N");
+  command
+      .add("--packed-batch-size", &into.options.packed_batch_size,
+           "Most frames of a batch without padding; RETURNN's modes only")
+      .type("N");
+}
+
+}  // namespace
+
+void add_plan_command(CommandLine& program, Console& console) {
+  auto arguments = std::make_shared<PlanArguments>();
+  Command command = program.add(
+      "plan",
+      "Print the training batches of an epoch, without reading frames: [[stream,begin,end],...]");
+  add_options(command, *arguments);
+  command.run([arguments, &console] {
+    const auto printed = print(*arguments, console);
+    if (printed) return;
+    console.err << "millrace plan: " << printed.error() << '\n';
+    console.exit_code = 1;
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/healthcheck.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "commands/console/command_line.h"
+#include "service/config/address.h"
+#include "service/config/units.h"
+#include "transport/http/client.h"
+
+namespace millrace {
+
+namespace {
+
+struct HealthcheckArguments {
+  std::string url = "http://127.0.0.1:9464/readyz";
+  std::string timeout = "2s";
+};
+
+struct Url {
+  TcpAddress address;
+  std::string path;
+};
+
+// Parses http://ADDRESS:PORT/PATH; nullopt for any other text.
+std::optional<Url> parse_url(std::string_view text) {
+  constexpr std::string_view scheme = "http://";
+  if (!text.starts_with(scheme)) return std::nullopt;
+  text.remove_prefix(scheme.size());
+  const auto slash = std::min(text.find('/'), text.size());
+  const auto address = parse_tcp(text.substr(0, slash));
+  const std::string_view path = text.substr(slash);
+  const auto printable = [](char c) { return c > ' ' && c < 127; };
+  if (!address || !std::ranges::all_of(path, printable)) return std::nullopt;
+  return Url{*address, path.empty() ? "/" : std::string(path)};
+}
+
+Result<void, std::string> check(const HealthcheckArguments& arguments) {
+  const auto timeout = parse_time(arguments.timeout);
+  if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time such as 2s";
+  const auto url = parse_url(arguments.url);
+  if (!url) return "--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH";
+  const auto& [host, port] = url->address;
+  const auto status =
+      get_status({net::ip::make_address(host), port}, readable(url->address), url->path, *timeout);
+  if (!status) return arguments.url + ": " + status.error();
+  if (*status != 200) return arguments.url + ": status " + std::to_string(*status);
+  return {};
+}
+
+}  // namespace
+
+void add_healthcheck_command(CommandLine& program, Console& console) {
+  Command command =
+      program.add("healthcheck", "Check whether a service is ready; exit code 0 if it is, else 1");
+  const auto arguments = std::make_shared<HealthcheckArguments>();
+  command.add("--url", &arguments->url, "URL to request; the service is ready if the status is 200")
+      .shows_default();
+  command.add("--timeout", &arguments->timeout, "Longest time to wait for the answer")
+      .shows_default();
+  command.run([arguments, &console] {
+    const auto healthy = check(*arguments);
+    if (healthy) return;
+    console.err << "millrace healthcheck: " << healthy.error() << '\n';
+    console.exit_code = 1;
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/recorded/export/stream_record.h"
+
+#include <variant>
+
+#include "commands/recorded/event_json.h"
+#include "commands/recorded/list_streams.h"
+#include "schemas/json_text.h"
+
+namespace millrace::recordings {
+namespace {
+
+// Begins the next object of an array without its brackets.
+std::string& next_object(std::string& array) { return array += array.empty() ? "{" : ",{"; }
+
+void append_frame_type(std::string& line, const FrameType& frames) {
+  append_string(line += R"(,"element":)", name_of(frames.element));
+  append_number(line += R"(,"values":)", std::uint64_t{frames.values});
+  append_number(line += R"(,"rate":)", frames.rate);
+  line += frames.features ? R"(,"features":true)" : R"(,"features":false)";
+}
+
+}  // namespace
+
+void StreamRecord::add(const recording::ReadItem& item) {
+  std::visit([this](const auto& one) { append(one); }, item);
+}
+
+void StreamRecord::append(const recording::ReadEvent& read) {
+  const bool frames = read.event.kind == Event::Kind::frames;
+  if (!frames) {
+    append_event(next_object(events_), read, position_, stream_.meta.opened_steady);
+    events_ += '}';
+  }
+  if (frames || read.event.kind == Event::Kind::gap) position_ += read.event.count;
+}
+
+void StreamRecord::append(const recording::RecordedAnswer& answer) {
+  append_answer(next_object(answers_), answer);
+  answers_ += '}';
+}
+
+void StreamRecord::append(const recording::StreamTotals& totals) {
+  append_totals(totals_ = '{', totals);
+  totals_ += '}';
+}
+
+std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
+                               const std::vector<recording::MissingPart>& missing) {
+  // The list of streams is from the summaries of the files: damage shows when the chunks are read.
+  stream_.whole = stream_.whole && missing.empty();
+  std::string line = "{";
+  append_members(line, stream_);
+  append_frame_type(line, stream_.meta.frames);
+  append_json(line += R"(,"rule":)", stream_.meta.rule);
+  append_json(line += R"(,"client":)", stream_.meta.client);
+  append_json(line += R"(,"options":)", stream_.meta.options);
+  std::string list;
+  for (const PartFiles::File& file : files) {
+    append_string(next_object(list) += R"("file":)", file.name);
+    append_number(list += R"(,"begin":)", file.begin);
+    append_number(list += R"(,"end":)", file.end);
+    list += '}';
+  }
+  std::string parts;
+  for (const recording::MissingPart& part : missing) {
+    append_missing(next_object(parts), part);
+    parts += '}';
+  }
+  line.append(R"(,"files":[)").append(list);
+  line.append(R"(],"events":[)").append(events_);
+  line.append(R"(],"answers":[)").append(answers_);
+  line.append(R"(],"missing":[)").append(parts);
+  line.append(R"(],"totals":)").append(totals_).append("}\n");
+  return line;
+}
+
+}  // namespace millrace::recordings

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "commands/recorded/export/part_files.h"
+#include "recording/reader/stream_reader.h"
+
+namespace millrace::recordings {
+
+// The line of a stream in `streams.jsonl`: all that is known of the stream except its frames. It
+// has the members of `ls --json`, then the frame type, the rule, the client's format and options,
+// the exported files, the events other than `frames`, the answers, the missing parts, and the
+// totals. Confined to one thread.
+class StreamRecord {
+ public:
+  explicit StreamRecord(const recording::RecordedStream& stream) : stream_(stream) {}
+
+  // The next item of the stream.
+  void add(const recording::ReadItem& item);
+  // The line, with a newline. A stream with a missing part is not whole.
+  std::string line(const std::vector<PartFiles::File>& files,
+                   const std::vector<recording::MissingPart>& missing);
+
+ private:
+  void append(const recording::ReadEvent& read);
+  void append(const recording::RecordedAnswer& answer);
+  void append(const recording::StreamTotals& totals);
+
+  recording::RecordedStream stream_;
+  std::string events_, answers_;
+  std::string totals_ = "null";
+  std::uint64_t position_ = 0;
+};
+
+}  // namespace millrace::recordings

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/recorded/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "schemas/json_text.h"
+#include "schemas/text.h"
+
+namespace millrace::recordings {
+namespace {
+
+bool is_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && stop == text.data() + text.size();
+}
+
+std::string no_stream_has(const std::string& name) {
+  std::string error = "no stream has the name ";
+  append_string(error, name);
+  return error;
+}
+
+bool contains(const NamedStreams& named, const recording::StreamMeta& meta) {
+  return std::ranges::find(named.names, meta.name) != named.names.end() ||
+         std::ranges::find(named.numbers, meta.number) != named.numbers.end();
+}
+
+}  // namespace
+
+bool Filter::accepts(const RecordedStream& stream) const {
+  return (pipeline.empty() || stream.meta.pipeline == pipeline) &&
+         (named.empty() || contains(named, stream.meta)) &&
+         (!since || stream.meta.opened_wall >= *since) &&
+         (!until || stream.meta.opened_wall < *until);
+}
+
+std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& filter) {
+  std::vector<const RecordedStream*> selected;
+  for (const RecordedStream& stream : recordings.streams())
+    if (filter.accepts(stream)) selected.push_back(&stream);
+  const auto place = [](const RecordedStream* stream) {
+    return std::tuple(stream->meta.opened_wall, stream->meta.number);
+  };
+  // Streams are by number, which is nearly always the order of their time too.
+  if (!std::ranges::is_sorted(selected, {}, place)) std::ranges::sort(selected, {}, place);
+  return selected;
+}
+
+Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& recordings,
+                                                              const NamedStreams& named,
+                                                              const std::string& command) {
+  if (auto error = misnamed_numbers(recordings, named, command); !error.empty()) return error;
+  std::map<std::uint64_t, RecordedStream> found;
+  for (const std::uint64_t number : named.numbers) {
+    auto stream = recordings.find(number);
+    if (!stream) return "there is no stream " + std::to_string(number);
+    found.emplace(number, std::move(*stream));
+  }
+  for (const std::string& name : named.names) {
+    auto streams = recordings.find(name);
+    if (streams.empty()) return no_stream_has(name);
+    for (RecordedStream& stream : streams) found.emplace(stream.meta.number, std::move(stream));
+  }
+  std::vector<RecordedStream> streams;
+  for (auto& [number, stream] : found) streams.push_back(std::move(stream));
+  return streams;
+}
+
+Result<RecordedStream, std::string> find_stream(Recordings& recordings, const NamedStreams& named,
+                                                const std::string& command) {
+  if (named.empty()) return std::string("the NAME or the --number of a stream must be given");
+  const auto streams = find_streams(recordings, named, command);
+  if (!streams) return streams.error();
+  if (streams->size() == 1) return streams->front();
+  std::string error =
+      std::to_string(streams->size()) + " streams are selected; select one of them by --number:";
+  constexpr std::size_t most = 10;
+  for (std::size_t i = 0; i < streams->size() && i < most; ++i)
+    error += (i > 0 ? ", " : " ") + std::to_string((*streams)[i].meta.number);
+  if (streams->size() > most) error += " …";
+  return error;
+}
+
+std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
+                             const std::string& command) {
+  std::string error, names, numbers;
+  for (const std::string& name : named.names) {
+    const bool misnamed = is_number(name) && recordings.find(name).empty();
+    if (misnamed && error.empty()) error = no_stream_has(name);
+    const std::string option = name.starts_with('-') ? "--name=" : "";
+    (misnamed ? numbers : names) += ' ' + (misnamed ? name : option + shell_quoted(name));
+  }
+  if (error.empty()) return error;
+  for (const std::uint64_t number : named.numbers) numbers += ' ' + std::to_string(number);
+  return error + "; to select by number: " + command + names + " --number" + numbers;
+}
+
+}  // namespace millrace::recordings

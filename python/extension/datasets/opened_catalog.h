@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "training/contract/catalog.h"
+
+namespace millrace::python {
+
+// A catalog for Python.
+struct OpenedCatalog {
+  std::shared_ptr<const training::Catalog> catalog;
+};
+
+// Adds Catalog, and the functions that make catalogs.
+void add_catalogs(nanobind::module_& module);
+
+}  // namespace millrace::python

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <limits>
+
+#include "base/enum_names.h"
+#include "recording_generated.h"
+#include "schemas/slices/event_numbers.h"
+#include "schemas/slices/slice.h"
+#include "schemas/text.h"
+#include "schemas/wire.h"
+
+namespace millrace::recording {
+namespace {
+
+using Kind = Event::Kind;
+
+constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t max_mark = (std::uint64_t{1} << 53) - 1;
+constexpr std::size_t max_size = std::size_t{1} << 30;  // below the limit of the library, 2 GiB
+constexpr std::uint8_t closings = 6;                    // StreamClosing (streams/stats/stats.h)
+
+bool is_number(Kind kind, std::uint64_t number) {
+  switch (kind) {
+    case Kind::frames: return number <= max_position;
+    case Kind::gap: return number >= 1 && number <= max_position;
+    case Kind::size: return number >= 1 && number <= std::numeric_limits<std::uint32_t>::max();
+    case Kind::flush: return number <= max_mark + 1;
+    default: return number == 0;
+  }
+}
+
+// Gives the numbers of the events, in their order.
+class Numbers {
+ public:
+  explicit Numbers(const recorded::Slice& slice) : large_(slice.large()) {}
+
+  // nullopt if the number is missing.
+  std::optional<std::uint64_t> next(const recorded::EventEntry& entry) {
+    const std::uint64_t number = std::uint64_t{entry.high()} << 32 | entry.low();
+    if (number < large_number) return number;
+    if (!large_ || used_ == large_->size()) return std::nullopt;
+    return large_->Get(used_++);
+  }
+  bool all_used() const { return used_ == (large_ ? large_->size() : 0); }
+
+ private:
+  const flatbuffers::Vector<std::uint64_t>* large_;
+  flatbuffers::uoffset_t used_ = 0;
+};
+
+// nullopt if the entry is not an event.
+std::optional<TimedEvent> event_of(const recorded::EventEntry& in, Numbers& numbers) {
+  if (in.kind() >= count_of<Kind>() || in.cause() >= count_of<Cause>()) return std::nullopt;
+  Event event{.kind = static_cast<Kind>(in.kind()), .cause = static_cast<Cause>(in.cause())};
+  const auto number = numbers.next(in);
+  if (!number || !is_number(event.kind, *number)) return std::nullopt;
+  if (event.kind != Kind::flush)
+    event.count = *number;
+  else if (*number > 0)
+    event.mark = *number - 1;
+  return TimedEvent{event, from_wire(in.at())};
+}
+
+// Checks the order of the events of a slice, and counts their frames.
+class Order {
+ public:
+  explicit Order(const recorded::Slice& slice)
+      : number_(slice.first_event()), position_(slice.begin()) {}
+
+  // False if this event cannot be the next one.
+  bool add(const Event& event) {
+    if (over_ || (event.kind == Kind::open) != (number_ == 0)) return false;
+    over_ = event.kind == Kind::end || event.kind == Kind::abort;
+    ++number_;
+    if (event.kind != Kind::frames && event.kind != Kind::gap) return true;
+    if (event.count > max_position - position_) return false;
+    position_ += event.count;
+    if (event.kind == Kind::frames) frames_ += event.count;
+    return true;
+  }
+
+  std::uint64_t frames() const { return frames_; }
+
+ private:
+  std::uint64_t number_, position_, frames_ = 0;
+  bool over_ = false;
+};
+
+bool read_events(const recorded::Slice& in, std::size_t frame_bytes, std::vector<TimedEvent>& out) {
+  out.clear();
+  Order order(in);
+  Numbers numbers(in);
+  if (const auto* events = in.events()) {
+    if (!wire::is_aligned(*events) || events->size() > max_position - in.first_event())
+      return false;
+    out.reserve(events->size());
+    for (const recorded::EventEntry* entry : *events) {
+      const auto event = event_of(*entry, numbers);
+      if (!event || !order.add(event->event)) return false;
+      out.push_back(*event);
+    }
+  }
+  const std::size_t bytes = wire::bytes_of(in.frames()).size();
+  return numbers.all_used() && bytes % frame_bytes == 0 && bytes / frame_bytes == order.frames();
+}
+
+bool is_answer(Answer::Kind kind, std::string_view data) {
+  switch (kind) {
+    case Answer::Kind::none: return false;
+    case Answer::Kind::json: return is_json(data);
+    case Answer::Kind::text: return is_utf8(data);
+    default: return true;
+  }
+}
+
+bool read_answers(const recorded::Slice& in, std::vector<RecordedAnswer>& out) {
+  out.clear();
+  std::string_view rest = wire::text_of(in.answer_bytes());
+  const auto* answers = in.answers();
+  if (!answers) return rest.empty();
+  if (!wire::is_aligned(*answers)) return false;
+  out.reserve(answers->size());
+  for (const recorded::AnswerEntry* entry : *answers) {
+    if (entry->kind() >= count_of<Answer::Kind>() || entry->length() > rest.size()) return false;
+    const auto kind = static_cast<Answer::Kind>(entry->kind());
+    const std::string_view data = rest.substr(0, entry->length());
+    if (!is_answer(kind, data)) return false;
+    rest.remove_prefix(data.size());
+    out.push_back(
+        {.seq = entry->seq(), .batch = BatchId{entry->batch()}, .kind = kind, .data = data});
+  }
+  return rest.empty();
+}
+
+// True if the slice has no such record, or a valid one.
+bool read_lost(const recorded::Slice& in, std::optional<LostEvents>& out) {
+  const recorded::Lost* lost = in.lost();
+  if (!lost) return true;
+  if (lost->reason() >= count_of<DropReason>() || lost->first_event() > in.first_event() ||
+      lost->begin() > in.begin())
+    return false;
+  out = {.first_event = lost->first_event(),
+         .begin = lost->begin(),
+         .reason = static_cast<DropReason>(lost->reason())};
+  return true;
+}
+
+bool read_closing(const recorded::Slice& in, std::optional<StreamTotals>& out) {
+  const recorded::Closing* closing = in.closing();
+  if (!closing) return true;
+  if (closing->closing() >= closings) return false;
+  out = {.rows = closing->rows(),
+         .frames = closing->frames(),
+         .lost = closing->lost(),
+         .digest = closing->digest(),
+         .closing = closing->closing(),
+         .complete = closing->complete()};
+  return true;
+}
+
+bool possible(const recorded::PartEntry& part) {
+  constexpr std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+  return part.stream() >= 1 && part.slices() >= 1 &&
+         part.slices() - 1 <= most - part.first_slice() && part.first_event() <= max_position &&
+         part.begin() <= part.end() && part.end() <= max_position &&
+         part.frames() <= part.end() - part.begin() && (part.closed() || !part.complete());
+}
+
+}  // namespace
+
+Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::uint64_t stream,
+                                             std::size_t frame_bytes) {
+  if (message.size() > max_size) return WireError::too_long;
+  const auto* in = wire::verified<recorded::Slice>(aligned_.of(message), nullptr);
+  if (!in) return WireError::malformed;
+  Slice out{
+      .stream = stream, .first_event = in->first_event(), .begin = in->begin(), .size = in->size()};
+  const bool valid = frame_bytes >= 1 && in->first_event() <= max_position &&
+                     in->begin() <= max_position && (in->first_event() > 0 || in->begin() == 0) &&
+                     read_events(*in, frame_bytes, events_) && read_answers(*in, answers_) &&
+                     read_lost(*in, out.lost) && read_closing(*in, out.closing);
+  if (!valid) return WireError::meaning;
+  out.events = events_;
+  out.frames = wire::bytes_of(in->frames());
+  out.answers = answers_;
+  return out;
+}
+
+Result<std::vector<StreamPart>, WireError> SliceDecoder::parts(Bytes message) {
+  if (message.size() > max_size) return WireError::too_long;
+  const auto* in = wire::verified<recorded::Parts>(aligned_.of(message), nullptr);
+  if (!in) return WireError::malformed;
+  std::vector<StreamPart> out;
+  if (!in->parts()) return out;
+  if (!wire::is_aligned(*in->parts())) return WireError::meaning;
+  out.reserve(in->parts()->size());
+  for (const recorded::PartEntry* part : *in->parts()) {
+    if (!possible(*part)) return WireError::meaning;
+    out.push_back({.stream = part->stream(),
+                   .first_slice = part->first_slice(),
+                   .slices = part->slices(),
+                   .first_event = part->first_event(),
+                   .begin = part->begin(),
+                   .end = part->end(),
+                   .frames = part->frames(),
+                   .channel = part->channel(),
+                   .closed = part->closed(),
+                   .complete = part->complete(),
+                   .lost = part->lost()});
+  }
+  return out;
+}
+
+}  // namespace millrace::recording
