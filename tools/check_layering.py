@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections import Counter
 from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 CODE = (".h", ".hpp", ".cpp", ".cu", ".cuh")
@@ -74,7 +75,7 @@ def include_offence(rules, root, path, quoted, header):
     if folder in rules["ends"] or folder == other:
         return None
     allowed = rules["folders"][folder]
-    if other in rules["folders"] and (within(other, allowed) or matches(header, allowed)):
+    if other in rules["folders"] and within(other, allowed):
         return None
     return f"{folder}/ may not include {header}"
 
@@ -107,6 +108,32 @@ def link_offences(rules, root):
                     yield f"{folder}/CMakeLists.txt", number, f"{folder}/ may not link {name}"
 
 
+def rule_offences(rules):
+    """(file, line, error) of each rule that names a file or a pattern instead of a folder."""
+    for folder, allowed in rules["folders"].items():
+        for other in allowed:
+            known = other == "*" or any(within(name, [other]) for name in rules["folders"])
+            if not known:
+                yield "tools/layers.toml", 1, f"{folder}/ may include folders only, not {other}"
+
+
+def circle_offences(rules, root):
+    """(folder, 1, error) if the includes between folders form a circle."""
+    graph = {folder: set() for folder in rules["folders"]}
+    for path in files_of(root):
+        if path.endswith(CODE) and folder_of(rules, path) in graph:
+            for header in re.findall(r'^#include "([^"]+)"', (root / path).read_text(encoding="utf-8"), re.MULTILINE):
+                if folder_of(rules, header) in graph:
+                    graph[folder_of(rules, path)].add(folder_of(rules, header))
+    for folder, others in graph.items():
+        others.discard(folder)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        yield f"{circle[0]}/", 1, f"a circle of folders: {' includes '.join(circle)}"
+
+
 def count_offences(rules, root):
     """(folder, 1, error) of each folder with too many C++ files, except for the ends."""
     counts = Counter(str(Path(path).parent) for path in files_of(root)
@@ -129,7 +156,9 @@ def offences(rules, root):
         if path.endswith(CODE):
             for number, what in code_offences(rules, root, path, text):
                 yield path, number, what
+    yield from rule_offences(rules)
     yield from link_offences(rules, root)
+    yield from circle_offences(rules, root)
     yield from count_offences(rules, root)
 
 

@@ -15,6 +15,7 @@
 #include "commands/train_serve/train_server.h"
 #include "service/log/log_writer.h"
 #include "training/keys/open_dataset.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace {
 

@@ -9,6 +9,8 @@
 #include "gpu/host/companion_layout.h"
 #include "gpu/host/slab_ring.h"
 #include "schemas/text.h"
+#include "training/plans/make_plan.h"
+#include "training/plans/origin.h"
 #include "workers/library/plan_text.h"
 
 namespace millrace::training {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "training/plans/make_plan.h"
 #include "workers/hub/slab_maker.h"
 
 namespace millrace::training {

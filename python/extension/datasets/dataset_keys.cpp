@@ -15,6 +15,7 @@
 #include "python/extension/datasets/opened_catalog.h"
 #include "python/extension/datasets/python_function.h"
 #include "python/extension/text.h"
+#include "training/plans/make_plan.h"
 #include "training/plans/origin.h"
 #include "training/plans/padding.h"
 

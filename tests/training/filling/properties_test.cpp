@@ -6,6 +6,7 @@
 #include "gpu/host/host_device.h"
 #include "gpu/host/row_writer.h"
 #include "tests/training/filling/random_loading.h"
+#include "training/plans/make_plan.h"
 #include "workers/feed/row_entry.h"
 #include "workers/feed/worker_slabs.h"
 

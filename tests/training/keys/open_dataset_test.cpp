@@ -8,6 +8,7 @@
 
 #include "tests/support/audio_files.h"
 #include "tests/support/temporary_directory.h"
+#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 namespace {
