@@ -51,7 +51,7 @@ TEST_CASE("verify finds each flipped byte of a small file") {
   }
   const std::string path = directory / "0000000001.mcap";
   const std::string whole = text_of(path);
-  for (std::size_t i = 0; i < whole.size(); i += test::byte_step) {
+  for (std::size_t i = 0; i < whole.size(); i += test::byte_step()) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     std::ofstream(path, std::ios::binary) << damaged;

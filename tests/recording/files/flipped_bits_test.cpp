@@ -29,7 +29,7 @@ std::vector<std::set<Messages::key_type>> keys_by_chunk(const PlannedFile& plann
 template <class Check>
 void for_each_bit(const PlannedFile& planned, Check check) {
   const FileDescriptor file(::open(planned.path().c_str(), O_WRONLY));
-  for (std::size_t at = 0; at < planned.bytes.size(); at += test::byte_step) {
+  for (std::size_t at = 0; at < planned.bytes.size(); at += test::byte_step()) {
     for (int bit = 0; bit < 8; ++bit) {
       const char flipped = static_cast<char>(planned.bytes[at] ^ 1 << bit);
       REQUIRE(::pwrite(file.get(), &flipped, 1, static_cast<off_t>(at)) == 1);
@@ -105,7 +105,7 @@ TEST_CASE("a flipped bit of an unsealed file costs its chunk, and slices of its 
 // One bit of each byte: a recovery takes much longer than a read.
 TEST_CASE("recovery of a file with a flipped bit keeps the other chunks, and names the loss") {
   const PlannedFile planned(3, 2);
-  for (std::size_t at = 0; at < planned.bytes.size(); at += test::byte_step) {
+  for (std::size_t at = 0; at < planned.bytes.size(); at += test::byte_step()) {
     INFO("byte " << at);
     std::vector<char> flipped = planned.bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);

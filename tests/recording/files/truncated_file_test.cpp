@@ -46,7 +46,7 @@ std::vector<std::string> open_streams(RecordingFile& file) {
 // Cuts the file at each byte from the end of chunk `first` to its own end, reads and recovers it.
 void check_each_cut(const PlannedFile& planned, std::size_t first) {
   const std::vector<std::uint64_t> ends = chunk_ends(planned);
-  for (std::size_t size = ends[first]; size < planned.bytes.size(); size += test::byte_step) {
+  for (std::size_t size = ends[first]; size < planned.bytes.size(); size += test::byte_step()) {
     INFO("cut at byte " << size);
     planned.set(cut(planned, size));
     const Messages wanted = expected(planned, ends, size);
@@ -81,7 +81,7 @@ TEST_CASE("a sealed file that is cut at any byte of its last two chunks or later
 
 TEST_CASE("a file that ends in its first records is recovered as an empty file") {
   const PlannedFile planned(1, 1);
-  for (std::size_t size = 0; size < 500; size += test::byte_step) {
+  for (std::size_t size = 0; size < 500; size += test::byte_step()) {
     INFO("cut at byte " << size);
     planned.set(cut(planned, size));
     RecordingFile file = planned.open();

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::uint64_t rounds = test::sampled(300u);
+const std::uint64_t rounds = test::sampled(300u);
 
 // Follows the items of a reader beside what was recorded.
 class Follower {
@@ -138,8 +138,8 @@ TEST_CASE("a stream whose file is cut off anywhere is read up to there", "[prope
   }
   std::uint64_t before = 6 * 5;
   std::uint64_t bytes = std::filesystem::file_size(recorded.file(1));
-  while (bytes >= test::byte_step) {
-    bytes -= test::byte_step;
+  while (bytes >= test::byte_step()) {
+    bytes -= test::byte_step();
     std::filesystem::resize_file(recorded.file(1), bytes);
     const auto recordings = recorded.read();
     const auto found = recordings->find(1);
