@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs the package into a virtual environment, as its users do. Repeats only the steps whose input has changed.
 
-  tests/python/install.py FOLDER
+  tests/python/install.py FOLDER [--distributions]
 
-FOLDER/venv has the package and what its tests need, FOLDER/dist the source distribution and the
+FOLDER/venv has the package and what its tests need. --distributions: FOLDER/dist has the source distribution and the
 wheel that was built from it.
 """
 import fcntl
@@ -66,9 +66,10 @@ def main():
         run(*pip, "--require-hashes", "--no-deps", "--requirement", moonshine)
 
     def package():
-        # As deep in the tree as other builds, so that ccache has most objects from them.
+        # The build folder is as deep in the tree as others, and nanobind is in this environment instead of a temporary one,
+        # so that ccache has the objects.
         build = folder.parent / "python_package"
-        run(*pip, "--force-reinstall", "--no-deps", "--config-settings", f"build-dir={build}", PACKAGE)
+        run(*pip, "--force-reinstall", "--no-deps", "--no-build-isolation", "--config-settings", f"build-dir={build}", PACKAGE)
 
     def distributions():
         dist, unpacked = folder / "dist", folder / "unpacked"
@@ -90,9 +91,10 @@ def main():
     files = list(sources())
     compiler = [os.environ.get(name) for name in ("CXX", "CMAKE_ARGS")]
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
-    for step, changes in ((fresh_environment, digest([sys.version], [needed, alone, moonshine])),
-                          (package, digest([*files, *compiler], files)),
-                          (distributions, digest(files, how))):  # not repeated if only contents of sources differ
+    steps = [(fresh_environment, digest([sys.version], [needed, alone, moonshine])), (package, digest([*files, *compiler], files))]
+    if "--distributions" in sys.argv:
+        steps.append((distributions, digest(files, how)))  # not repeated if only contents of sources differ
+    for step, changes in steps:
         stamp = folder / step.__name__
         if not stamp.is_file() or stamp.read_text() != changes:
             step()
