@@ -19,7 +19,7 @@ set(precompiled_headers
 file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
 function(millrace_precompile name)
   if(use_precompiled)
-    add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/empty.cpp)
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/empty.cpp)
     target_link_libraries(${name} PRIVATE millrace_options Boost::headers Threads::Threads)
     target_precompile_headers(${name} PRIVATE ${precompiled_headers} ${ARGN})
   endif()

@@ -7,13 +7,17 @@ find_program(MILLRACE_PYTHON3 python3 REQUIRED)
 # millrace_test(chunker SOURCES a_test.cpp … DEPS millrace::chunker)
 # One Catch2 binary <folder>_test per folder. Each of its cases is a CTest test with the folder as label.
 # A case whose name CTest cannot pass back (for example with a semicolon) fails. A case that prints
-# `skipped: …` (tests/support/skipped.h) counts as skipped.
+# `skipped: …` (tests/support/skipped.h) counts as skipped. Without `cpp_suites` the binary is built only on demand.
 function(millrace_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE millrace_options millrace_test_main ${arg_DEPS})
   target_compile_options(${name}_test PRIVATE ${test_options})
   millrace_use_precompiled(${name}_test precompiled_tests)
+  if(NOT cpp_suites)
+    set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   catch_discover_tests(${name}_test TEST_PREFIX "${name}: " PROPERTIES LABELS ${name} TIMEOUT 300
                        FAIL_REGULAR_EXPRESSION "No tests ran" SKIP_REGULAR_EXPRESSION "skipped: ")
 endfunction()

@@ -50,8 +50,8 @@ class Engine(unittest.TestCase):
     def test_the_base_always_uses_buildah(self):
         self.assertIn("inspect --type image docker.io/library/debian:bookworm-slim", self.build("docker podman", "base"))
 
-    def test_ci_builds_with_the_engine_whose_images_the_image_tests_read(self):
-        calls = re.findall(r".*scripts/image .*", (ROOT / ".ci" / "run").read_text())
+    def test_check_all_builds_with_the_engine_whose_images_the_image_tests_read(self):
+        calls = re.findall(r".*scripts/image .*", (ROOT / "scripts" / "check-all").read_text())
         self.assertEqual([re.sub(r" .*", "", call.strip()) for call in calls], ["IMAGE_ENGINE=buildah"])
 
 
