@@ -12,8 +12,8 @@ using test::converted;
 namespace {
 
 // Rates of each library, of small and of large numbers.
-const std::vector<double> client_rates{8000,  11025, 15999, 16000, 22050,  24000,
-                                       32000, 44100, 48000, 96000, 176399, 192000};
+const std::vector<double> drained_rates{8000,  11025, 15999, 16000, 22050,  24000,
+                                        32000, 44100, 48000, 96000, 176399, 192000};
 const std::vector<double> pipeline_rates{8000, 16000, 22050, 24000, 44100, 48000};
 
 std::uint64_t at(std::uint64_t frames, double from, double to) {
@@ -22,7 +22,7 @@ std::uint64_t at(std::uint64_t frames, double from, double to) {
 
 template <class Test>
 void for_all_rates(Test test) {
-  for (const double from : client_rates)
+  for (const double from : drained_rates)
     for (const double to : pipeline_rates) {
       INFO(from << " to " << to);
       test(from, to);

@@ -29,7 +29,7 @@ std::vector<float> as_f32(SampleFormat format, const Codes& bytes) {
 constexpr ClientFormat at_8k(SampleFormat format) { return {.format = format, .rate = 8000}; }
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float infinite = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
@@ -106,7 +106,7 @@ TEST_CASE("no sum of a resampler becomes infinite") {
 
 TEST_CASE("a message with NaN or infinity is not converted") {
   for (const double rate : {16000.0, 8000.0, 44100.0})
-    for (const float value : {not_a_number, infinity, -infinity}) {
+    for (const float value : {not_a_number, infinite, -infinite}) {
       Conversion conversion({.format = SampleFormat::f32le, .rate = rate}, {});
       conversion.message(test::bytes_of(std::vector<float>(500, 0.5f)));
       const std::uint64_t before = conversion.frames.count();

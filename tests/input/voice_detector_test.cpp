@@ -23,7 +23,7 @@ namespace {
 using Audio = std::vector<std::int16_t>;
 using Decisions = std::vector<bool>;
 
-FrameType mono(double rate) { return {.rate = rate}; }
+FrameType mono_type(double rate) { return {.rate = rate}; }
 
 // Bursts of noise of every loudness, with pauses.
 Audio bursts(int rate, unsigned seed) {
@@ -52,7 +52,7 @@ Decisions decide(VoiceDetector& detector, const Audio& audio) {
 }
 
 Decisions decide(double rate, std::uint32_t sensitivity, const Audio& audio) {
-  VoiceDetector detector(mono(rate), sensitivity);
+  VoiceDetector detector(mono_type(rate), sensitivity);
   return decide(detector, audio);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a higher sensitivity finds more speech") {
 TEST_CASE("a restarted detector decides as a new one") {
   for (const int rate : {8000, 16000, 32000, 48000})
     for (unsigned seed = 0; seed < 5; ++seed) {
-      VoiceDetector detector(mono(rate), 2);
+      VoiceDetector detector(mono_type(rate), 2);
       Audio before = bursts(rate, seed);
       before.resize(before.size() / 100 * 100 + 7);  // ends within a piece
       decide(detector, before);
@@ -115,7 +115,7 @@ TEST_CASE("a restarted detector decides as a new one") {
 
 TEST_CASE("a piece has 10 ms, however the frames are split") {
   for (const int rate : {8000, 16000, 32000, 48000}) {
-    VoiceDetector detector(mono(rate), 2);
+    VoiceDetector detector(mono_type(rate), 2);
     CHECK(detector.piece() == static_cast<std::size_t>(rate / 100));
     const Audio audio = bursts(rate, 3);
     const Decisions expected = decide(rate, 2, audio);
@@ -168,7 +168,7 @@ TEST_CASE("only four rates are possible") {
 
 TEST_CASE("pieces need no allocation, and up to 16 kHz restarts need none") {
   for (const int rate : {8000, 16000, 32000, 48000}) {
-    VoiceDetector detector(mono(rate), 2);
+    VoiceDetector detector(mono_type(rate), 2);
     const Audio audio(static_cast<std::size_t>(rate / 100));
     const auto piece = std::as_bytes(std::span(audio));
     const std::size_t before = test::allocations();
@@ -189,7 +189,7 @@ TEST_CASE("a detector takes at most the stated memory, and at most 32 KiB") {
     const Audio audio = bursts(rate, 1);
     const std::size_t before = mallinfo2().uordblks;
     for (std::size_t i = 0; i < count; ++i)
-      detectors.emplace_back(mono(rate), 2).add(std::as_bytes(std::span(audio).first(80)));
+      detectors.emplace_back(mono_type(rate), 2).add(std::as_bytes(std::span(audio).first(80)));
     const std::size_t each = (mallinfo2().uordblks - before) / count;
     CAPTURE(rate, each);
     CHECK(each <= VoiceDetector::bytes(rate));

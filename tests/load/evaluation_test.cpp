@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // Ten streams of 1000 frames.
-struct Fixture {
-  Fixture() {
+struct EvaluationFixture {
+  EvaluationFixture() {
     report.plan.streams = 10;
     report.answered = true;
     report.clients.frames_ended = 10'000;
@@ -25,12 +25,12 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a run is whole if everything arrived and was answered") {
+TEST_CASE_METHOD(EvaluationFixture, "a run is whole if everything arrived and was answered") {
   CHECK(is_whole(report));
   CHECK(lost_frames(report) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "a run with any fault at either end is not whole") {
+TEST_CASE_METHOD(EvaluationFixture, "a run with any fault at either end is not whole") {
   SECTION("refused") { report.clients.refused["503"] = 1; }
   SECTION("broken") { report.clients.broken = 1; }
   SECTION("shed") { report.clients.shed = 1; }
@@ -50,20 +50,21 @@ TEST_CASE_METHOD(Fixture, "a run with any fault at either end is not whole") {
   CHECK_FALSE(is_whole(report));
 }
 
-TEST_CASE_METHOD(Fixture, "without a worker that answers, no answer is missing") {
+TEST_CASE_METHOD(EvaluationFixture, "without a worker that answers, no answer is missing") {
   report.answered = false;
   report.clients.unanswered = 10;
   CHECK(is_whole(report));
 }
 
-TEST_CASE_METHOD(Fixture, "frames that a row reports as shed are not lost") {
+TEST_CASE_METHOD(EvaluationFixture, "frames that a row reports as shed are not lost") {
   report.clients.lost = 500;
   report.worker->shed = 500;
   CHECK(lost_frames(report) == 0);
   CHECK_FALSE(is_whole(report));
 }
 
-TEST_CASE_METHOD(Fixture, "the time of an ABORT starts when its stream was disconnected") {
+TEST_CASE_METHOD(EvaluationFixture,
+                 "the time of an ABORT starts when its stream was disconnected") {
   const Time at{1h};
   report.clients.disconnects = {{{3, 0}, at}, {{3, 7}, at + 1s}};
   report.worker->aborts = {{{3, 0}, at + 5s}, {{3, 7}, at + 2s}, {{4, 0}, at + 9s}};
@@ -71,7 +72,7 @@ TEST_CASE_METHOD(Fixture, "the time of an ABORT starts when its stream was disco
   CHECK(abort_times(report).greatest() == 5s);
 }
 
-TEST_CASE_METHOD(Fixture, "a generator is late if half of the latency is its own delay") {
+TEST_CASE_METHOD(EvaluationFixture, "a generator is late if half of the latency is its own delay") {
   report.clients.results.add(due, due + 20ms);
   CHECK_FALSE(is_generator_late(report));
   report.clients.lateness.add(due, due + 9ms);
@@ -80,13 +81,13 @@ TEST_CASE_METHOD(Fixture, "a generator is late if half of the latency is its own
   CHECK(is_generator_late(report));
 }
 
-TEST_CASE_METHOD(Fixture, "a delay of the generator below 1 ms is never late") {
+TEST_CASE_METHOD(EvaluationFixture, "a delay of the generator below 1 ms is never late") {
   report.clients.results.add(due, due + 1ms);
   report.clients.lateness.add(due, due + 900us);
   CHECK_FALSE(is_generator_late(report));
 }
 
-TEST_CASE_METHOD(Fixture, "CPU time is divided by the work done in the same time") {
+TEST_CASE_METHOD(EvaluationFixture, "CPU time is divided by the work done in the same time") {
   report.counted = {
       Sample{.clients = 1ms, .server = Usage{.cpu = 5ms}, .packets = 50, .rows = 10},
       Sample{
@@ -101,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "CPU time is divided by the work done in the same time
   CHECK_FALSE(cpu_cost(report).server);
 }
 
-TEST_CASE_METHOD(Fixture, "memory is the growth since before the first stream") {
+TEST_CASE_METHOD(EvaluationFixture, "memory is the growth since before the first stream") {
   CHECK_FALSE(stream_bytes(report));
   report.before.server = Usage{.bytes = 1000};
   report.idle.server = Usage{.bytes = 3000};

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Time start{1h};
+const Time first_time{1h};
 
 // Records the calls of the clients; the test calls the clients as their sink.
 class ScriptedTransport final : public LoadTransport {
@@ -34,18 +34,19 @@ class ScriptedTransport final : public LoadTransport {
   std::vector<std::uint32_t> ended, disconnected;
 };
 
-struct Fixture {
-  explicit Fixture(const LoadPlan& plan) : schedule(plan), clients(run, 0, 1, transport) {}
+struct SimulatedClientsFixture {
+  explicit SimulatedClientsFixture(const LoadPlan& plan)
+      : schedule(plan), clients(run, 0, 1, transport) {}
 
   // Opens every stream and starts the schedule.
   void begin() {
-    while (clients.continue_opening(start)) open_all();
-    schedule.start(start);
+    while (clients.continue_opening(first_time)) open_all();
+    schedule.start(first_time);
   }
   void open_all() {
     for (const auto& [client, name] : std::exchange(transport.opened, {})) {
       names.push_back(name);
-      clients.opened(client, start);
+      clients.opened(client, first_time);
     }
   }
 
@@ -73,45 +74,45 @@ TEST_CASE("a stream's name identifies its client and first packet") {
 }
 
 TEST_CASE("every packet is sent when it is due, and not before") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  CHECK(at.clients.advance(start - 1ns) == start);
+  CHECK(at.clients.advance(first_time - 1ns) == first_time);
   CHECK(at.transport.sent.empty());
-  CHECK(at.clients.advance(start) == start + 50ms);
+  CHECK(at.clients.advance(first_time) == first_time + 50ms);
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 1}});
-  CHECK(at.clients.advance(start + 50ms) == start + 100ms);
+  CHECK(at.clients.advance(first_time + 50ms) == first_time + 100ms);
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 1}, {1, 1}});
 }
 
 TEST_CASE("packets that could not be sent in time are all sent later") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 449ms);
+  at.clients.advance(first_time + 449ms);
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 5}, {1, 4}});
 }
 
 TEST_CASE("a stream that was full continues at its position once it is writable") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
   at.transport.full = {0};
-  at.clients.advance(start + 250ms);
+  at.clients.advance(first_time + 250ms);
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{1, 3}});
   at.transport.full = {};
   at.clients.writable(0);
-  at.clients.advance(start + 250ms);
+  at.clients.advance(first_time + 250ms);
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 3}, {1, 3}});
 }
 
 TEST_CASE("streams end after the schedule, and the run is over when they are closed") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  CHECK(at.clients.advance(start + 2s));
+  CHECK(at.clients.advance(first_time + 2s));
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 12}, {1, 12}});
   CHECK(at.transport.ended == std::vector<std::uint32_t>{0, 1});
-  at.clients.closed(0, 12 * 1600, 0, start + 2s);
-  CHECK(at.clients.advance(start + 2s));
-  at.clients.closed(1, 11 * 1600, 0, start + 2s);
-  CHECK_FALSE(at.clients.advance(start + 2s));
+  at.clients.closed(0, 12 * 1600, 0, first_time + 2s);
+  CHECK(at.clients.advance(first_time + 2s));
+  at.clients.closed(1, 11 * 1600, 0, first_time + 2s);
+  CHECK_FALSE(at.clients.advance(first_time + 2s));
   const ClientOutcome& outcome = at.clients.outcome();
   CHECK(outcome.packets == 24);
   CHECK(outcome.ended == 2);
@@ -120,7 +121,7 @@ TEST_CASE("streams end after the schedule, and the run is over when they are clo
 }
 
 TEST_CASE("if all streams are closed early, the run is over at the end of the schedule") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
   const Time closed = at.schedule.last() - 10ms;
   at.clients.advance(closed);
@@ -130,18 +131,18 @@ TEST_CASE("if all streams are closed early, the run is over at the end of the sc
 }
 
 TEST_CASE("streams that the service does not close count as broken") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.abort_remaining(start + 3s);
+  at.clients.advance(first_time + 2s);
+  at.clients.abort_remaining(first_time + 3s);
   CHECK(at.clients.outcome().broken == 2);
   CHECK(at.transport.disconnected.size() == 2);
-  CHECK_FALSE(at.clients.advance(start + 3s));
+  CHECK_FALSE(at.clients.advance(first_time + 3s));
 }
 
 TEST_CASE("a stream whose life is over is replaced by another one of its client") {
   LoadPlan plan{.streams = 1, .life = 300ms, .warm_up = 0s, .length = 100s};
-  Fixture at(plan);
+  SimulatedClientsFixture at(plan);
   at.begin();
   const std::uint64_t packets = at.schedule.packets_of_life(0, 0);
   const Time last = at.schedule.due(0, packets - 1);
@@ -155,7 +156,7 @@ TEST_CASE("a stream whose life is over is replaced by another one of its client"
 
 TEST_CASE("streams disconnect without an end, and the time is recorded") {
   LoadPlan plan{.streams = 1, .life = 300ms, .aborts = 1, .warm_up = 0s, .length = 100s};
-  Fixture at(plan);
+  SimulatedClientsFixture at(plan);
   at.begin();
   at.clients.advance(at.schedule.due(0, at.schedule.packets_of_life(0, 0) - 1));
   CHECK(at.transport.ended.empty());
@@ -165,144 +166,145 @@ TEST_CASE("streams disconnect without an end, and the time is recorded") {
 }
 
 TEST_CASE("the time of a result starts when its last packet was due") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 250ms);
-  at.clients.received(1, {.seq = 0, .begin = 0, .end = 1600}, start + 53ms);
-  at.clients.received(1, {.seq = 1, .begin = 1600, .end = 3200}, start + 153ms);
+  at.clients.advance(first_time + 250ms);
+  at.clients.received(1, {.seq = 0, .begin = 0, .end = 1600}, first_time + 53ms);
+  at.clients.received(1, {.seq = 1, .begin = 1600, .end = 3200}, first_time + 153ms);
   const Histogram results = at.clients.outcome().results.all();
   CHECK(results.count() == 2);
   CHECK(results.greatest() == 3ms);
 }
 
 TEST_CASE("duplicate and late results are counted as repeated") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, start);
-  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, start);
-  at.clients.received(0, {.seq = 2, .begin = 3200, .end = 4800}, start);
-  at.clients.received(0, {.seq = 1, .begin = 1600, .end = 3200}, start);
+  at.clients.advance(first_time + 2s);
+  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, first_time);
+  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, first_time);
+  at.clients.received(0, {.seq = 2, .begin = 3200, .end = 4800}, first_time);
+  at.clients.received(0, {.seq = 1, .begin = 1600, .end = 3200}, first_time);
   CHECK(at.clients.outcome().answered == 4);
   CHECK(at.clients.outcome().repeated == 2);
-  at.clients.closed(0, 12 * 1600, 12, start + 2s);
+  at.clients.closed(0, 12 * 1600, 12, first_time + 2s);
   CHECK(at.clients.outcome().unanswered == 10);
 }
 
 TEST_CASE("results of bodies that overlap are in order") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 250ms);
-  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, start);
-  at.clients.received(0, {.seq = 1, .begin = 1200, .end = 2800}, start);
-  at.clients.received(0, {.seq = 2, .begin = 1200, .end = 2800}, start);
+  at.clients.advance(first_time + 250ms);
+  at.clients.received(0, {.seq = 0, .begin = 0, .end = 1600}, first_time);
+  at.clients.received(0, {.seq = 1, .begin = 1200, .end = 2800}, first_time);
+  at.clients.received(0, {.seq = 2, .begin = 1200, .end = 2800}, first_time);
   CHECK(at.clients.outcome().repeated == 1);
 }
 
 TEST_CASE("a result of frames that were not sent is wrong, and answers no row") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.received(0, {.seq = 0, .begin = 0, .end = 12 * 1600 + 1}, start);
-  at.clients.closed(0, 12 * 1600, 1, start + 2s);
+  at.clients.advance(first_time + 2s);
+  at.clients.received(0, {.seq = 0, .begin = 0, .end = 12 * 1600 + 1}, first_time);
+  at.clients.closed(0, 12 * 1600, 1, first_time + 2s);
   CHECK(at.clients.outcome().wrong == 1);
   CHECK(at.clients.outcome().unanswered == 1);
   CHECK(at.clients.outcome().results.all().count() == 0);
 }
 
 TEST_CASE("missing frames are shed if a result has a gap, otherwise lost") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.received(0, {.seq = 1, .begin = 3200, .end = 4800, .gap = true}, start);
-  at.clients.closed(0, 10 * 1600, 9, start + 2s);
-  at.clients.closed(1, 11 * 1600, 11, start + 2s);
+  at.clients.advance(first_time + 2s);
+  at.clients.received(0, {.seq = 1, .begin = 3200, .end = 4800, .gap = true}, first_time);
+  at.clients.closed(0, 10 * 1600, 9, first_time + 2s);
+  at.clients.closed(1, 11 * 1600, 11, first_time + 2s);
   CHECK(at.clients.outcome().shed == 2 * 1600);
   CHECK(at.clients.outcome().lost == 1600);
 }
 
 TEST_CASE("a stream that ends unexpectedly is broken, and is not replaced") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 50ms);
-  at.clients.broken(0, "the service disconnected", start + 60ms);
-  at.clients.closed(1, 1600, 1, start + 60ms);
+  at.clients.advance(first_time + 50ms);
+  at.clients.broken(0, "the service disconnected", first_time + 60ms);
+  at.clients.closed(1, 1600, 1, first_time + 60ms);
   CHECK(at.clients.outcome().broken == 2);
   CHECK(at.clients.outcome().ended == 0);
-  at.clients.advance(start + 500ms);
+  at.clients.advance(first_time + 500ms);
   CHECK(at.transport.opened.empty());
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 1}, {1, 1}});
 }
 
 TEST_CASE("a refused stream is counted by its reason, and not opened again") {
-  Fixture at(two);
-  at.clients.continue_opening(start);
-  at.clients.refused(0, "503", start);
-  at.clients.opened(1, start);
-  CHECK_FALSE(at.clients.continue_opening(start));
-  at.schedule.start(start);
-  at.clients.advance(start + 2s);
+  SimulatedClientsFixture at(two);
+  at.clients.continue_opening(first_time);
+  at.clients.refused(0, "503", first_time);
+  at.clients.opened(1, first_time);
+  CHECK_FALSE(at.clients.continue_opening(first_time));
+  at.schedule.start(first_time);
+  at.clients.advance(first_time + 2s);
   CHECK(at.clients.outcome().refused == std::map<std::string, std::uint64_t>{{"503", 1}});
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{1, 12}});
 }
 
 TEST_CASE("an answer of another row is detected") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.received(1, {.seq = 0, .begin = 0, .end = 1600, .data = R"("1-0-0")"}, start);
-  at.clients.received(1, {.seq = 1, .begin = 1600, .end = 3200, .data = R"("0-0-1600")"}, start);
+  at.clients.advance(first_time + 2s);
+  at.clients.received(1, {.seq = 0, .begin = 0, .end = 1600, .data = R"("1-0-0")"}, first_time);
+  at.clients.received(1, {.seq = 1, .begin = 1600, .end = 3200, .data = R"("0-0-1600")"},
+                      first_time);
   CHECK(at.clients.outcome().wrong == 1);
 }
 
 TEST_CASE("streams without a response count as refused after a time") {
-  Fixture at(two);
-  CHECK(at.clients.continue_opening(start));
-  at.clients.opened(0, start + 5s);
-  CHECK(at.clients.continue_opening(start + 15s));
-  CHECK_FALSE(at.clients.continue_opening(start + 15s + 1ns));
+  SimulatedClientsFixture at(two);
+  CHECK(at.clients.continue_opening(first_time));
+  at.clients.opened(0, first_time + 5s);
+  CHECK(at.clients.continue_opening(first_time + 15s));
+  CHECK_FALSE(at.clients.continue_opening(first_time + 15s + 1ns));
   CHECK(at.clients.outcome().refused == std::map<std::string, std::uint64_t>{{"no answer", 1}});
   CHECK(at.transport.disconnected == std::vector<std::uint32_t>{1});
 }
 
 TEST_CASE("waiting for a full connection is not lateness of the generator") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
   at.transport.full = {0};
-  at.clients.advance(start);
+  at.clients.advance(first_time);
   at.transport.full = {};
   at.clients.writable(0);
-  at.clients.advance(start + 90ms);
+  at.clients.advance(first_time + 90ms);
   CHECK(at.transport.sent[0] == 1);
   CHECK(at.clients.outcome().lateness.all().count() == 2);
 }
 
 TEST_CASE("a packet due before its stream was open is not lateness of the generator") {
-  Fixture at(two);
-  at.clients.continue_opening(start);
-  at.clients.opened(0, start);
-  at.clients.opened(1, start + 100ms);
-  at.schedule.start(start);
-  at.clients.advance(start + 199ms);  // due at 0, 100; 50, 150
+  SimulatedClientsFixture at(two);
+  at.clients.continue_opening(first_time);
+  at.clients.opened(0, first_time);
+  at.clients.opened(1, first_time + 100ms);
+  at.schedule.start(first_time);
+  at.clients.advance(first_time + 199ms);  // due at 0, 100; 50, 150
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 2}, {1, 2}});
   CHECK(at.clients.outcome().lateness.all().count() == 3);
 }
 
 TEST_CASE("more frames than were sent count as lost, like fewer") {
-  Fixture at(two);
+  SimulatedClientsFixture at(two);
   at.begin();
-  at.clients.advance(start + 2s);
-  at.clients.closed(0, 12 * 1600 + 7, 12, start + 2s);
-  at.clients.closed(1, 12 * 1600 - 7, 12, start + 2s);
+  at.clients.advance(first_time + 2s);
+  at.clients.closed(0, 12 * 1600 + 7, 12, first_time + 2s);
+  at.clients.closed(1, 12 * 1600 - 7, 12, first_time + 2s);
   CHECK(at.clients.outcome().lost == 14);
 }
 
 TEST_CASE("the number of streams that are opened at the same time is limited") {
-  Fixture at({.streams = 1000});
-  CHECK(at.clients.continue_opening(start));
+  SimulatedClientsFixture at({.streams = 1000});
+  CHECK(at.clients.continue_opening(first_time));
   const std::size_t first = at.transport.opened.size();
   CHECK(first < 1000);
-  CHECK(at.clients.continue_opening(start));
+  CHECK(at.clients.continue_opening(first_time));
   CHECK(at.transport.opened.size() == first);
   at.begin();
   CHECK(at.names.size() == 1000);

@@ -15,8 +15,8 @@ constexpr FrameType audio{};
 constexpr FrameType features{.element = Element::f32, .values = 8, .rate = 100, .features = true};
 
 // The first `packets` packets of the stream that begins with packet `first`.
-std::vector<std::byte> stream(const Content& content, std::uint32_t client, std::uint64_t first,
-                              std::size_t packets) {
+std::vector<std::byte> packets_of(const Content& content, std::uint32_t client, std::uint64_t first,
+                                  std::size_t packets) {
   std::vector<std::byte> all(packets * content.packet_bytes());
   for (std::size_t i = 0; i < packets; ++i)
     content.write(client, first + i,
@@ -42,7 +42,7 @@ TEST_CASE("a window of any length and position is recognized, and no other is mi
   schedule.start(Time{1h});
   for (const FrameType& type : {audio, features}) {
     const Content content(schedule, type);
-    const auto sent = stream(content, 3, 7, 4);
+    const auto sent = packets_of(content, 3, 7, 4);
     const std::size_t frame = content.packet_bytes() / content.packet_frames();
     const Element element = type.element;
     for (std::size_t begin : {std::size_t{0}, std::size_t{1}, content.packet_frames() - 1,
@@ -63,14 +63,14 @@ TEST_CASE("no two clients send the same frames at the same time") {
   constexpr FrameType wide{.element = Element::f32, .values = 80, .rate = 100, .features = true};
   for (const FrameType& type : {audio, wide}) {
     const Content content(schedule, type);
-    const auto sent = stream(content, 3, 0, 3);
+    const auto sent = packets_of(content, 3, 0, 3);
     for (std::uint32_t other = 4; other < 40'000; ++other)
       if (content.matches(other, 0, 0, sent, type.element)) FAIL(other);
   }
-  const std::vector<std::byte> noise = stream(Content(schedule, audio), 0, 0, 32);
+  const std::vector<std::byte> noise = packets_of(Content(schedule, audio), 0, 0, 32);
   for (const std::size_t bytes : {31 * 3200, 32 * 3200, 2 * 7919}) {
     const Content content(schedule, audio, {noise.begin(), noise.begin() + bytes}, audio.rate);
-    const auto sent = stream(content, 3, 0, 2);
+    const auto sent = packets_of(content, 3, 0, 2);
     for (std::uint32_t other = 4; other < 200; ++other)
       if (content.matches(other, 0, 0, sent, Element::s16)) FAIL(bytes);
   }
@@ -79,7 +79,7 @@ TEST_CASE("no two clients send the same frames at the same time") {
 TEST_CASE("one wrong value is detected") {
   Schedule schedule({});
   const Content content(schedule, audio);
-  auto sent = stream(content, 0, 0, 2);
+  auto sent = packets_of(content, 0, 0, 2);
   sent[3000] ^= std::byte{1};
   CHECK_FALSE(content.matches(0, 0, 0, sent, Element::s16));
 }
@@ -87,7 +87,7 @@ TEST_CASE("one wrong value is detected") {
 TEST_CASE("samples that were converted to floats are recognized") {
   Schedule schedule({});
   const Content content(schedule, audio);
-  auto floats = as_floats(stream(content, 1, 0, 2));
+  auto floats = as_floats(packets_of(content, 1, 0, 2));
   CHECK(content.matches(1, 0, 0, floats, Element::f32));
   floats[9000] ^= std::byte{1};
   CHECK_FALSE(content.matches(1, 0, 0, floats, Element::f32));
@@ -97,7 +97,7 @@ TEST_CASE("noise samples begin with the due time of their packet") {
   Schedule schedule({.streams = 2});
   schedule.start(Time{1h});
   const Content content(schedule, audio);
-  const auto sent = stream(content, 1, 5, 1);
+  const auto sent = packets_of(content, 1, 5, 1);
   std::int64_t stamp = 0;
   std::memcpy(&stamp, sent.data(), sizeof stamp);
   CHECK(from_wire(stamp) == schedule.due(1, 5));
@@ -108,7 +108,7 @@ TEST_CASE("files are sent unchanged, and repeat at their end") {
   std::vector<std::byte> file;
   for (int i = 0; i < 2 * 4000; ++i) file.push_back(static_cast<std::byte>(i * 31 >> 3));
   const Content content(schedule, audio, file, audio.rate);
-  const auto sent = stream(content, 0, 0, 5);  // 8000 frames: twice the file
+  const auto sent = packets_of(content, 0, 0, 5);  // 8000 frames: twice the file
   CHECK(std::memcmp(sent.data(), file.data(), file.size()) == 0);
   CHECK(std::memcmp(sent.data() + file.size(), file.data(), file.size()) == 0);
   CHECK(content.matches(0, 0, 0, sent, Element::s16));
@@ -123,8 +123,8 @@ TEST_CASE("packets of another format and rate have the frames of their time in t
                        {.format = *sent_format_named("s24le"), .rate = 48'000});
   CHECK(stereo.packet_bytes() == 960 * 6);
   const Content opus(schedule, audio, {.format = *sent_format_named("opus"), .rate = 16'000});
-  CHECK(stream(opus, 0, 0, 1).front() == std::byte{0xf8});
-  CHECK(stream(opus, 0, 0, 1) != stream(opus, 0, 1, 1));
+  CHECK(packets_of(opus, 0, 0, 1).front() == std::byte{0xf8});
+  CHECK(packets_of(opus, 0, 0, 1) != packets_of(opus, 0, 1, 1));
 }
 
 TEST_CASE("values that the service has converted are not compared") {

@@ -12,26 +12,26 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Time start{1h};
+const Time begun{1h};
 
 struct Started : Schedule {
-  explicit Started(const LoadPlan& plan) : Schedule(plan) { Schedule::start(::start); }
+  explicit Started(const LoadPlan& plan) : Schedule(plan) { Schedule::start(begun); }
 };
 
 }  // namespace
 
 TEST_CASE("in uniform phase the packets of all streams are evenly spaced") {
   const Started schedule({.streams = 4, .packet = 100ms});
-  CHECK(schedule.due(0, 0) == start);
-  CHECK(schedule.due(1, 0) == start + 25ms);
-  CHECK(schedule.due(3, 0) == start + 75ms);
-  CHECK(schedule.due(1, 10) == start + 1025ms);
+  CHECK(schedule.due(0, 0) == begun);
+  CHECK(schedule.due(1, 0) == begun + 25ms);
+  CHECK(schedule.due(3, 0) == begun + 75ms);
+  CHECK(schedule.due(1, 10) == begun + 1025ms);
 }
 
 TEST_CASE("in step all streams send at the same moment") {
   const Started schedule({.streams = 4, .phase = Phase::step});
   for (std::uint32_t client = 0; client < 4; ++client)
-    CHECK(schedule.due(client, 3) == start + 300ms);
+    CHECK(schedule.due(client, 3) == begun + 300ms);
 }
 
 TEST_CASE("random phases differ, are in the first period, and depend only on the seed") {
@@ -43,8 +43,8 @@ TEST_CASE("random phases differ, are in the first period, and depend only on the
   std::set<Time> seen;
   for (std::uint32_t client = 0; client < plan.streams; ++client) {
     const Time due = schedule.due(client, 0);
-    CHECK(due >= start);
-    CHECK(due < start + plan.packet);
+    CHECK(due >= begun);
+    CHECK(due < begun + plan.packet);
     CHECK(due == again.due(client, 0));
     CHECK(due != different.due(client, 0));
     CHECK(schedule.due(client, 5) == due + 5 * plan.packet);
@@ -57,7 +57,7 @@ TEST_CASE("jitter delays each packet independently, within its bound") {
   const Started schedule({.streams = 1, .jitter = 10ms});
   std::set<Duration> late;
   for (std::uint64_t packet = 0; packet < 100; ++packet) {
-    const Duration by = schedule.due(0, packet) - (start + packet * 100ms);
+    const Duration by = schedule.due(0, packet) - (begun + packet * 100ms);
     CHECK(by >= 0ms);
     CHECK(by < 10ms);
     late.insert(by);
@@ -67,11 +67,11 @@ TEST_CASE("jitter delays each packet independently, within its bound") {
 
 TEST_CASE("the first packet from an instant on is the one due then or next") {
   const Started schedule({.streams = 2});
-  CHECK(schedule.first_from(0, start - 1s) == 0);
-  CHECK(schedule.first_from(0, start) == 0);
-  CHECK(schedule.first_from(0, start + 1ns) == 1);
-  CHECK(schedule.first_from(1, start + 150ms) == 1);
-  CHECK(schedule.first_from(1, start + 151ms) == 2);
+  CHECK(schedule.first_from(0, begun - 1s) == 0);
+  CHECK(schedule.first_from(0, begun) == 0);
+  CHECK(schedule.first_from(0, begun + 1ns) == 1);
+  CHECK(schedule.first_from(1, begun + 150ms) == 1);
+  CHECK(schedule.first_from(1, begun + 151ms) == 2);
 }
 
 TEST_CASE("lifetimes have the requested mean, and the requested fraction disconnects") {
@@ -89,12 +89,12 @@ TEST_CASE("lifetimes have the requested mean, and the requested fraction disconn
 
 TEST_CASE("packets due in the warm-up or after the end do not count") {
   const Started schedule({.warm_up = 1s, .length = 10s, .window = 4s});
-  CHECK_FALSE(schedule.counts(start + 999ms));
-  CHECK(schedule.counts(start + 1s));
-  CHECK(schedule.window_of(start + 1s) == 0);
-  CHECK(schedule.window_of(start + 5s) == 1);
-  CHECK(schedule.window_of(start + 10'999ms) == 2);
-  CHECK_FALSE(schedule.counts(start + 11s));
+  CHECK_FALSE(schedule.counts(begun + 999ms));
+  CHECK(schedule.counts(begun + 1s));
+  CHECK(schedule.window_of(begun + 1s) == 0);
+  CHECK(schedule.window_of(begun + 5s) == 1);
+  CHECK(schedule.window_of(begun + 10'999ms) == 2);
+  CHECK_FALSE(schedule.counts(begun + 11s));
   CHECK(schedule.windows() == 3);
   CHECK(schedule.last() > schedule.end());
 }
