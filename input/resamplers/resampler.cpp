@@ -10,7 +10,7 @@ namespace millrace {
 namespace {
 
 // The rates that are assigned to libsoxr. All others are assigned to libspeexdsp. docs/sizing.md
-// lists what each costs; bench/input_bench measures it.
+// lists what each costs.
 struct Assigned {
   Rates rates;
   std::size_t bytes;  // per channel
