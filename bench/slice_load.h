@@ -12,7 +12,7 @@
 
 namespace millrace::bench {
 
-// The control of recording_bench and recorder_bench: a program that copies, checksums and writes
+// The control of recorder_bench: a program that copies, checksums and writes
 // the same frames, with as many syncs.
 
 inline constexpr std::size_t commit_bytes = 4 << 20;
