@@ -2,6 +2,8 @@
 // Measures the recorder as a service uses it, but without clients: chunks of many streams, in turn,
 // through taps, pages and the recorder's thread into recording files. The control copies, checksums
 // and writes the same frames, with as many syncs. The runs alternate.
+#include <time.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include "recording/writer/recorder_thread.h"
 #include "service/recorder/stream_recording.h"
 #include "tests/support/allocations.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::bench {
 namespace {
@@ -34,6 +37,15 @@ struct Arguments : SliceLoad {
   int runs = 5;
   bool json = false;
 };
+
+// CPU time of the process, and of the calling thread, in seconds.
+double cpu_seconds(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+double process_cpu() { return cpu_seconds(CLOCK_PROCESS_CPUTIME_ID); }
+double thread_cpu() { return cpu_seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 struct Figures {
   double megabytes_per_second = 0;  // counts only frames
@@ -111,15 +123,14 @@ class Recording {
 };
 
 Figures record(const Arguments& args, const std::vector<std::byte>& frames) {
-  const BenchFolder folder(args.folder);
+  const TemporaryDirectory folder(args.folder);
   return Recording(folder.path(), args).run(frames);
 }
 
 Figures control(const Arguments& args, const std::vector<std::byte>& frames) {
-  const BenchFolder folder(args.folder);
   const double cpu = process_cpu();
   const Time begin = Clock::now();
-  write_bare(folder.create(), args, frames);
+  write_bare(args, frames);
   const std::chrono::duration<double> wall = Clock::now() - begin;
   const auto chunks = static_cast<double>(args.slices());
   return {.megabytes_per_second = chunks * static_cast<double>(args.slice) / 1e6 / wall.count(),

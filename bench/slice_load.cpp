@@ -1,54 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/slice_load.h"
 
-#include <stdlib.h>
-#include <time.h>
+#include <fcntl.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <stdexcept>
 #include <system_error>
-#include <utility>
 
-#include "recording/files/directory.h"
+#include "base/file_descriptor.h"
 #include "recording/files/file.h"
 #include "recording/format/checksums.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace::bench {
 namespace {
 
-using namespace recording;
+constexpr std::size_t commit_bytes = 4 << 20;
 
 void check(const Result<void, std::error_code>& result) {
   if (!result) throw std::system_error(result.error(), "write");
 }
 
-double seconds(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 }  // namespace
-
-BenchFolder::BenchFolder(const std::string& folder) : path_(folder + "/recording-XXXXXX") {
-  if (!::mkdtemp(path_.data())) throw std::runtime_error("cannot make " + path_);
-}
-
-BenchFolder::~BenchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-FileDescriptor BenchFolder::create() const {
-  const auto directory = Directory::open(path_, Directory::For::writing);
-  if (!directory) throw std::runtime_error(directory.error());
-  if (std::ranges::count(directory->list(), 1U) > 0) static_cast<void>(directory->remove(1));
-  auto file = directory->create(1);
-  if (!file) throw std::system_error(file.error(), path_);
-  return std::move(*file);
-}
 
 std::vector<std::byte> frames_of(const SliceLoad& load) {
   std::vector<std::byte> frames(64 << 20);
@@ -61,7 +34,7 @@ std::vector<std::byte> frames_of(const SliceLoad& load) {
   return frames;
 }
 
-StreamMeta meta_of(std::uint64_t number) {
+recording::StreamMeta meta_of(std::uint64_t number) {
   return {.number = number,
           .name = "load-" + std::to_string(number),
           .pipeline = "asr",
@@ -70,14 +43,18 @@ StreamMeta meta_of(std::uint64_t number) {
           .opened_wall = 1'760'000'000'000'000'000};
 }
 
-void write_bare(FileDescriptor file, const SliceLoad& load, const std::vector<std::byte>& frames) {
+void write_bare(const SliceLoad& load, const std::vector<std::byte>& frames) {
+  const TemporaryDirectory folder(load.folder);
+  const FileDescriptor file(
+      ::open((folder / "bare").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file) throw std::system_error(errno, std::generic_category(), "open");
   std::vector<std::byte> buffer;
   buffer.reserve(commit_bytes + load.slice);
   std::uint32_t crc = 0;
   const auto commit = [&] {
-    crc = crc32(buffer, crc);
-    check(write_all(file.get(), buffer));
-    if (load.sync) check(sync_data(file.get()));
+    crc = recording::crc32(buffer, crc);
+    check(recording::write_all(file.get(), buffer));
+    check(recording::sync_data(file.get()));
     buffer.clear();
   };
   for (std::uint64_t slice = 0; slice < load.slices(); ++slice) {
@@ -88,14 +65,6 @@ void write_bare(FileDescriptor file, const SliceLoad& load, const std::vector<st
   commit();
   // So that the compiler computes it.
   if (crc == 1) std::printf("\n");
-}
-
-double process_cpu() { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
-double thread_cpu() { return seconds(CLOCK_THREAD_CPUTIME_ID); }
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 }  // namespace millrace::bench

@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/file_descriptor.h"
 #include "recording/format/stream_meta.h"
 
 namespace millrace::bench {
 
-// The control of recorder_bench: a program that copies, checksums and writes
-// the same frames, with as many syncs.
-
-inline constexpr std::size_t commit_bytes = 4 << 20;
+// The load of recorder_bench, and its control: a program that copies, checksums and writes the
+// same frames, with as many syncs.
 
 // The slices to write, of `streams` streams in turn.
 struct SliceLoad {
@@ -23,25 +20,8 @@ struct SliceLoad {
   std::uint64_t streams = 2000;
   std::size_t slice = 3200;  // bytes of frames
   std::uint64_t megabytes = 256;
-  bool sync = true;
 
   std::uint64_t slices() const { return (megabytes << 20) / slice; }
-};
-
-// A directory in `folder`, removed by the destructor.
-class BenchFolder {
- public:
-  explicit BenchFolder(const std::string& folder);
-  ~BenchFolder();
-  BenchFolder(const BenchFolder&) = delete;
-  BenchFolder& operator=(const BenchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  // A new recording file 1; an earlier one is removed.
-  FileDescriptor create() const;
-
- private:
-  std::string path_;
 };
 
 // Random frames, more than the cache of the processor holds: whole slices.
@@ -55,13 +35,7 @@ inline Bytes frames_of(const std::vector<std::byte>& frames, std::uint64_t slice
 // The meta of stream `number`.
 recording::StreamMeta meta_of(std::uint64_t number);
 
-// Copies, checksums and writes all slices.
-void write_bare(FileDescriptor file, const SliceLoad& load, const std::vector<std::byte>& frames);
-
-// CPU time of the process, and of the calling thread, in seconds.
-double process_cpu();
-double thread_cpu();
-
-double median(std::vector<double> values);
+// Copies, checksums and writes all slices, into a file of its own.
+void write_bare(const SliceLoad& load, const std::vector<std::byte>& frames);
 
 }  // namespace millrace::bench
