@@ -35,7 +35,6 @@ template Options& Options::add(const char*, double&, const char*);
 template Options& Options::add(const char*, std::optional<double>&, const char*);
 template Options& Options::add(const char*, std::string&, const char*);
 template Options& Options::add(const char*, std::vector<std::uint32_t>&, const char*);
-template Options& Options::add(const char*, std::vector<double>&, const char*);
 
 Options& Options::flag(const char* name, bool& value, const char* help) {
   impl_->app.add_flag(name, value, help);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures batches of a stateful plan in process, beside a bare gather of the same chunks into a
 // tensor. The streams lie in memory, or in mapped WAV files.
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "bench/options.h"
+#include "bench/paired_runs.h"
 #include "gpu/host/convert.h"
 #include "training/catalogs/open_catalog.h"
 #include "training/contract/plan_options.h"
@@ -201,11 +201,6 @@ double run(mt::Loader& loader, std::size_t kept) {
   return seconds / static_cast<double>(batches);
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 // The medians of ours, of the control, and of their ratio.
 template <class Timer>
 std::array<double, 3> rounds(mt::Loader& loader, Gather& gather, std::size_t kept,
@@ -218,7 +213,7 @@ std::array<double, 3> rounds(mt::Loader& loader, Gather& gather, std::size_t kep
     control.push_back(gather.run<Timer>());
     ratios.push_back(control.back() / ours.back());
   }
-  return {median(ours), median(control), median(ratios)};
+  return {bench::median(ours), bench::median(control), bench::median(ratios)};
 }
 
 void compare(Element from, Element dtype, const Settings& settings) {

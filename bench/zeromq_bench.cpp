@@ -2,7 +2,6 @@
 // Measures the ZeroMQ transport from a client's socket to the chunker, both in this process. First
 // a flood of packets from 64 streams over one connection, alternating with a ROUTER that drops
 // them. Then packets at a steady rate, which contain the time when they were sent.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -270,11 +269,6 @@ void control_paced(std::uint64_t messages) {
   send_paced(client, messages, false);
   control.join();
   print_row("control: read", control.latencies);
-}
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 }  // namespace
