@@ -92,7 +92,7 @@ class CheckLayering(unittest.TestCase):
 
     def test_a_library_is_included_in_its_one_place(self):
         self.assert_offence("chunker/cut.cpp", "#include <cuda_runtime_api.h>\n",
-                            "1: only gpu/*, tests/gpu/*, tests/support/simulated_cuda/*, bench/gpu* may "
+                            "1: only gpu/*, tests/gpu/*, tests/support/simulated_cuda/*, bench/gpu*, tools/gpu_probe/* may "
                             "include cuda_runtime_api.h")
         self.assert_offence("commands/main.cpp", "#include <prometheus/counter.h>\n",
                             "1: only monitoring/*, tests/monitoring/* may include prometheus/counter.h")
@@ -119,7 +119,7 @@ class CheckLayering(unittest.TestCase):
         self.assert_offence("service/log/log.h", "#include <mutex>\n",
                             "1: only service/pipelines/name_book.h, base/queue.h, workers/library/attachment.h, "
                             "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/*, "
-                            "tests/gpu/probe/disturbance.h may "
+                            "tools/gpu_probe/disturbance.h may "
                             "include mutex")
 
     def test_conditionals_are_offences_and_pragma_once_is_not(self):

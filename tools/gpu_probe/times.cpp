@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "tests/gpu/probe/probes.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/probes.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 

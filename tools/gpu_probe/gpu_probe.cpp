@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "gpu/cuda/cuda.h"
-#include "tests/gpu/probe/probes.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/probes.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 

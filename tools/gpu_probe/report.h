@@ -5,8 +5,8 @@
 
 #include "base/time.h"
 
-// What probes print. A probe flushes each line, so that one that is killed has printed what it
-// found.
+// The output of probes. A probe flushes each line, so that one that is killed has printed its
+// findings.
 namespace millrace::probe {
 
 // Prints an indented line. Arguments are those of printf. The last line of each probe begins with

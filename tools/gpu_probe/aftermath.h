@@ -3,9 +3,9 @@
 
 #include "base/time.h"
 #include "gpu/cuda/calls.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/report.h"
 
-// What a process sees after another one that shared events and memory with it has ended.
+// The view of a process after another one that shared events and memory with it has ended.
 namespace millrace::probe {
 
 // Queries an event again and again, and prints the code whenever it changes. Returns the last one.

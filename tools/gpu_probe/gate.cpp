@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/gate.h"
+#include "tools/gpu_probe/gate.h"
 
 #include <memory>
 

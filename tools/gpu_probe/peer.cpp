@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/peer.h"
+#include "tools/gpu_probe/peer.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/disturbance.h"
+#include "tools/gpu_probe/disturbance.h"
 
-#include "tests/gpu/probe/kernels.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/kernels.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/aftermath.h"
+#include "tools/gpu_probe/aftermath.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -5,10 +5,10 @@
 #include <thread>
 #include <utility>
 
-#include "tests/gpu/probe/disturbance.h"
-#include "tests/gpu/probe/gate.h"
-#include "tests/gpu/probe/probes.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/disturbance.h"
+#include "tools/gpu_probe/gate.h"
+#include "tools/gpu_probe/probes.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 

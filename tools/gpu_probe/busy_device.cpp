@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "tests/gpu/probe/kernels.h"
-#include "tests/gpu/probe/probes.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/kernels.h"
+#include "tools/gpu_probe/probes.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 
@@ -25,7 +25,7 @@ constexpr auto longest_copy = 5s;
 constexpr Duration noise = 100us;
 constexpr Duration rare = 1ms;  // at p99: two cores of a busy machine add less
 
-// What is recorded around a copy. CudaSlabs records `copied` after each copy, and for some copies
+// The events around a copy. CudaSlabs records `copied` after each copy, and for some copies
 // an event before it too; another one after it wakes its thread.
 struct Method {
   const char* name;
@@ -107,7 +107,7 @@ Spreads measure_all(Copier& copier, Duration kernel, const Amount& amount) {
   return all;
 }
 
-// What the worker's device did: a part of it, and the whole time.
+// The work of the worker's device: a part of it, and the whole time.
 struct Work {
   std::uint64_t work = 0;
   Duration time{};

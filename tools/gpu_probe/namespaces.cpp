@@ -9,8 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "tests/gpu/probe/probes.h"
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/probes.h"
+#include "tools/gpu_probe/report.h"
 
 namespace millrace::probe {
 
@@ -35,7 +35,7 @@ struct Handles {
   cudaIpcEventHandle_t event{};
 };
 
-// What a worker could open.
+// The handles that a worker could open.
 struct Shared {
   cudaError_t memory = cudaSuccess, event = cudaSuccess;
   bool same = false;  // it read what the service had written

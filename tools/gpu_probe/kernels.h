@@ -8,8 +8,8 @@
 
 #include "base/time.h"
 
-// What probes put on streams of the current device besides copies: kernels.cu has it for real
-// devices, kernels_simulated.cpp for simulated ones. Thread-safe. Throws DeviceFailure.
+// The work of probes on streams of the current device, besides copies. Thread-safe. Throws
+// DeviceFailure.
 namespace millrace::probe {
 
 // The words of a gate, in locked pages of the host.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/report.h"
+#include "tools/gpu_probe/report.h"
 
 #include <algorithm>
 #include <chrono>

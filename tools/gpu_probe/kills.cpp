@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tests/gpu/probe/aftermath.h"
-#include "tests/gpu/probe/gate.h"
-#include "tests/gpu/probe/probes.h"
+#include "tools/gpu_probe/aftermath.h"
+#include "tools/gpu_probe/gate.h"
+#include "tools/gpu_probe/probes.h"
 
 namespace millrace::probe {
 

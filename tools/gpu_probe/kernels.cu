@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/probe/kernels.h"
+#include "tools/gpu_probe/kernels.h"
 
 #include "gpu/cuda/calls.h"
 

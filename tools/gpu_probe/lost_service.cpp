@@ -3,9 +3,9 @@
 #include <chrono>
 #include <utility>
 
-#include "tests/gpu/probe/aftermath.h"
-#include "tests/gpu/probe/kernels.h"
-#include "tests/gpu/probe/probes.h"
+#include "tools/gpu_probe/aftermath.h"
+#include "tools/gpu_probe/kernels.h"
+#include "tools/gpu_probe/probes.h"
 
 namespace millrace::probe {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/time.h"
-#include "tests/gpu/probe/peer.h"
+#include "tools/gpu_probe/peer.h"
 
 // Probes of events and device memory that two processes share. Each probe tests a property of CUDA
 // that the service or the workers' library relies on. It has two halves: probe_…() prints the

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/time.h"
-#include "tests/gpu/probe/kernels.h"
+#include "tools/gpu_probe/kernels.h"
 
 namespace millrace::probe {
 
