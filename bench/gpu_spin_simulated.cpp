@@ -4,7 +4,6 @@
 
 #include "base/time.h"
 #include "bench/gpu_spin.h"
-#include "gpu/cuda/calls.h"
 #include "tests/support/simulated_cuda/streams.h"
 
 namespace millrace::bench {
@@ -18,10 +17,8 @@ void spin(std::chrono::microseconds time, DeviceStream stream) {
     while (Clock::now() < end) {
     }
   };
-  cuda::check(
-      test::simulated_cuda::put(static_cast<cudaStream_t>(stream),
-                                std::make_unique<Operation>(Operation::Kind::kernel, compute)),
-      "computing");
+  test::simulated_cuda::find_stream(static_cast<cudaStream_t>(stream))
+      ->put(std::make_unique<Operation>(Operation::Kind::kernel, compute));
 }
 
 }  // namespace millrace::bench

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,12 +42,11 @@ Program::Program(const std::string& name, const std::vector<std::string>& enviro
 
   const auto [reads, writes] = pipe();
   const auto [answers, answering] = pipe();
-  errors_ = ::memfd_create("errors", MFD_CLOEXEC);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, reads, STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, answering, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, errors_, STDERR_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   const int failed = ::posix_spawn(&process_, path.c_str(), &actions, nullptr,
                                    pointers(words).data(), pointers(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
@@ -61,8 +59,8 @@ Program::Program(const std::string& name, const std::vector<std::string>& enviro
 
 Program::~Program() {
   kill();
-  for (const int descriptor : {input_, output_, errors_})
-    if (descriptor >= 0) ::close(descriptor);
+  if (input_ >= 0) ::close(input_);
+  ::close(output_);
 }
 
 std::string Program::ask(const std::string& line) {
@@ -81,16 +79,9 @@ void Program::kill() {
 
 int Program::end() {
   if (input_ >= 0) ::close(std::exchange(input_, -1));
-  if (process_ >= 0) ::waitpid(std::exchange(process_, -1), &status_, 0);
-  return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
-}
-
-std::string Program::errors() {
-  (void)end();
-  std::string text(static_cast<std::size_t>(::lseek(errors_, 0, SEEK_END)), ' ');
-  const ssize_t read = ::pread(errors_, text.data(), text.size(), 0);
-  text.resize(read > 0 ? static_cast<std::size_t>(read) : 0);
-  return text;
+  int status = 0;
+  ::waitpid(std::exchange(process_, -1), &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 }  // namespace millrace::test

@@ -22,15 +22,12 @@ class Program {
   std::string ask(const std::string& line);
   void kill();
   // Closes the program's input and waits for its end. Returns the exit status, or the negative
-  // number of the signal.
+  // number of the signal. Call it once.
   int end();
-  // Waits like end(), and returns the program's stderr.
-  std::string errors();
 
  private:
   pid_t process_ = -1;
-  int input_ = -1, output_ = -1, errors_ = -1;
-  int status_ = 0;
+  int input_ = -1, output_ = -1;
 };
 
 }  // namespace millrace::test

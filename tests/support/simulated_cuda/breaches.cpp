@@ -16,15 +16,15 @@ namespace {
 std::array<std::atomic<bool>, breaches_known> tolerated;
 std::array<std::atomic<std::uint64_t>, breaches_known> counted;
 
-}  // namespace
-
-std::string_view name_of(Breach breach) {
-  constexpr std::string_view names[breaches_known] = {
-      "default_stream",   "outside_allocation",  "use_after_free",       "freed_in_use",
-      "freed_while_open", "unregistered_in_use", "unmapped_registered",  "overrun",
-      "wrong_device",     "destroyed_elsewhere", "call_in_host_function"};
+const char* name_of(Breach breach) {
+  constexpr const char* names[breaches_known] = {
+      "default_stream",   "outside_allocation",  "use_after_free",      "freed_in_use",
+      "freed_while_open", "unregistered_in_use", "unmapped_registered", "overrun",
+      "wrong_device",     "destroyed_elsewhere"};
   return names[static_cast<int>(breach)];
 }
+
+}  // namespace
 
 void tolerate(Breach breach) { tolerated[static_cast<std::size_t>(breach)] = true; }
 
@@ -34,8 +34,8 @@ cudaError_t breach(Breach breach, const std::string& what, cudaError_t code) {
   const Unseen unseen;
   ++counted[static_cast<std::size_t>(breach)];
   if (tolerated[static_cast<std::size_t>(breach)]) return code;
-  std::fprintf(stderr, "simulated CUDA: %s: %s: %s\n", current_call(),
-               std::string(name_of(breach)).c_str(), what.c_str());
+  std::fprintf(stderr, "simulated CUDA: %s: %s: %s\n", current_call(), name_of(breach),
+               what.c_str());
   std::abort();
 }
 

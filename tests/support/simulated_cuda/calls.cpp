@@ -13,7 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/simulated_cuda/breaches.h"
 #include "tests/support/simulated_cuda/captures.h"
 #include "tests/support/simulated_cuda/environment.h"
 #include "tests/support/simulated_cuda/faults.h"
@@ -42,12 +41,11 @@ Calls& all() {
 thread_local const char* function = "";
 thread_local int device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local bool in_host_function = false;
 
-constexpr std::array<std::string_view, 12> waiting = {
-    "cudaMemcpy",     "cudaMemset",   "cudaStreamSynchronize", "cudaEventSynchronize",
-    "cudaMalloc",     "cudaFree",     "cudaDeviceSynchronize", "cudaHostAlloc",
-    "cudaMallocHost", "cudaFreeHost", "cudaHostRegister",      "cudaHostUnregister"};
+constexpr std::array<std::string_view, 10> waiting = {
+    "cudaMemcpy",       "cudaMemset",        "cudaStreamSynchronize", "cudaEventSynchronize",
+    "cudaMalloc",       "cudaFree",          "cudaMallocHost",        "cudaFreeHost",
+    "cudaHostRegister", "cudaHostUnregister"};
 
 // Further calls that are unsafe while a graph is captured, as all that may wait.
 constexpr std::array<std::string_view, 8> unsafe = {
@@ -77,8 +75,6 @@ cudaError_t enter(const char* name, WhenDead when_dead) {
   configure_once();
   function = name;
   count_call(name);
-  if (in_host_function)
-    return breach(Breach::call_in_host_function, "CUDA was called", cudaErrorNotPermitted);
   wait_while_held(name);
   if (const cudaError_t error = injected(name)) return error;
   if (is_unsafe(name))
@@ -92,7 +88,7 @@ cudaError_t enter(const char* name, WhenDead when_dead) {
 }
 
 cudaError_t leave(cudaError_t error, WhenDead when_dead) {
-  if (when_dead != WhenDead::answer && !in_host_function) {
+  if (when_dead != WhenDead::answer) {
     if (const cudaError_t dead = death_of(device)) error = dead;
     // After a call has reported a dead device, the caller may free the memory of copies.
     if (error != cudaSuccess && error != cudaErrorNotReady) settle_dead_streams();
@@ -116,9 +112,6 @@ bool is_in_use(int ordinal) {
   const Unseen unseen;
   return in_use[static_cast<std::size_t>(ordinal)];
 }
-
-void enter_host_function() { in_host_function = true; }
-void leave_host_function() { in_host_function = false; }
 
 std::uint64_t calls(std::string_view name) {
   const Locked locked(all().mutex);

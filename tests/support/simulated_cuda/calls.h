@@ -42,10 +42,6 @@ void set_current_device(int device);
 void mark_in_use(int device);
 bool is_in_use(int device);
 
-// Marks this thread as one in which CUDA must not be called.
-void enter_host_function();
-void leave_host_function();
-
 // Writes lines "function count" to this file at exit.
 void write_calls_at_exit(std::string path);
 

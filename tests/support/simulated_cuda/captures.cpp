@@ -50,7 +50,6 @@ cudaError_t begin(cudaStream_t handle, cudaStreamCaptureMode mode) {
   const Locked locked(captures().mutex);
   if (!captures().under_way.try_emplace(stream, Capture{std::this_thread::get_id(), mode}).second)
     return cudaErrorIllegalState;
-  stream->capture(true);
   return cudaSuccess;
 }
 
@@ -64,7 +63,6 @@ cudaError_t end(cudaStream_t handle, cudaGraph_t* graph) {
   const Capture capture = found->second;
   if (capture.mode != cudaStreamCaptureModeRelaxed && capture.thread != std::this_thread::get_id())
     return cudaErrorStreamCaptureWrongThread;
-  stream->capture(false);
   captures().under_way.erase(found);
   if (capture.broken) return cudaErrorStreamCaptureInvalidated;
   *graph = reinterpret_cast<cudaGraph_t>(++captures().graphs);
@@ -82,12 +80,6 @@ cudaError_t refused_by_captures() {
       error = cudaErrorStreamCaptureUnsupported;
     }
   return error;
-}
-
-void break_capture(const Stream& stream) {
-  const Locked locked(captures().mutex);
-  const auto found = captures().under_way.find(&stream);
-  if (found != captures().under_way.end()) found->second.broken = true;
 }
 
 void forget_captures() {

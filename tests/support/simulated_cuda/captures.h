@@ -5,16 +5,12 @@
 
 #include "tests/support/simulated_cuda/stream.h"
 
-// The captures of graphs that are under way. A capturing stream drops its operations: a graph
-// cannot be launched here, and no second stream can join a capture. Thread-safe.
+// The captures of graphs that are under way. Thread-safe.
 namespace millrace::test::simulated_cuda {
 
 // For a call that is unsafe beside captures: breaks the captures that prohibit it to this thread,
 // and returns its error. cudaSuccess if it is allowed.
 cudaError_t refused_by_captures();
-
-// Breaks the capture of this stream: its end returns an error.
-void break_capture(const Stream& stream);
 
 void forget_captures();
 

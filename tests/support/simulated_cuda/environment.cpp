@@ -53,24 +53,17 @@ void check_leaks() {
   ::_exit(exit_with_leaks);
 }
 
-int error_code(std::string_view text) { return static_cast<int>(number(text)); }
-
 void set_fail(std::string_view value) {
   const auto [function, rest] = cut(value, ':');
   const auto [error, calls] = cut(rest, ':');
-  fail(function, error_code(error), calls.empty() ? all_calls : number(calls));
+  fail(function, static_cast<int>(number(error)), calls.empty() ? all_calls : number(calls));
 }
 
 void set_death_when(std::string_view value) {
   const std::size_t colon = value.rfind(':');
   if (colon == std::string_view::npos) refuse(value);
-  die_when_exists(std::string(value.substr(0, colon)), error_code(value.substr(colon + 1)));
-}
-
-void set_tolerated(std::string_view name) {
-  for (int i = 0; i < breaches_known; ++i)
-    if (name_of(static_cast<Breach>(i)) == name) return tolerate(static_cast<Breach>(i));
-  refuse(name);
+  die_when_exists(std::string(value.substr(0, colon)),
+                  static_cast<int>(number(value.substr(colon + 1))));
 }
 
 struct Entry {
@@ -82,16 +75,13 @@ constexpr std::array entries = {
     Entry{"devices", [](std::string_view v) { set_devices(static_cast<int>(number(v))); }},
     Entry{"driver", [](std::string_view v) { set_driver(static_cast<int>(number(v))); }},
     Entry{"memory", [](std::string_view v) { set_memory(number(v)); }},
-    Entry{"seed", [](std::string_view v) { set_pauses(number(v), longest_pause_us()); }},
-    Entry{"pauses",
-          [](std::string_view v) { set_pauses(pause_seed(), static_cast<unsigned>(number(v))); }},
+    Entry{"pauses", [](std::string_view v) { set_pauses(static_cast<unsigned>(number(v))); }},
     Entry{"fail", set_fail},
     Entry{"dead-when", set_death_when},
     Entry{"hold-copies", [](std::string_view) { hold_copies(); }},
     Entry{"hold-copies-while",
           [](std::string_view v) { hold_copies_while_exists(std::string(v)); }},
     Entry{"stale-queries", [](std::string_view v) { make_queries_stale(number(v)); }},
-    Entry{"tolerate", set_tolerated},
     Entry{"calls", [](std::string_view v) { write_calls_at_exit(std::string(v)); }},
     Entry{"check-leaks", [](std::string_view) { std::atexit(check_leaks); }},
 };
@@ -110,7 +100,8 @@ void configure() {
     if (!entry.empty()) apply(entry);
     rest = behind;
   }
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) set_visible_devices(visible);
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible && !*visible)
+    set_devices(0);
 }
 
 }  // namespace

@@ -35,14 +35,12 @@ struct Event {
   int descriptor = -1;  // descriptor of the page, while other processes may open it
   int device = 0;
   unsigned flags = 0;
-  bool opened = false;                // another process made it
-  std::atomic<bool> captured{false};  // its last record is a part of a graph
+  bool opened = false;  // another process made it
   // The time when its last record passed, in ns.
   std::atomic<std::int64_t> passed_at{0};
 
   bool timed() const;
   bool shared() const;
-  bool is_captured() const { return captured.load(std::memory_order_relaxed); }
 };
 
 }  // namespace millrace::test::simulated_cuda

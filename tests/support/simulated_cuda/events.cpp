@@ -12,7 +12,6 @@
 
 #include "tests/support/simulated_cuda/breaches.h"
 #include "tests/support/simulated_cuda/calls.h"
-#include "tests/support/simulated_cuda/captures.h"
 #include "tests/support/simulated_cuda/event_page.h"
 #include "tests/support/simulated_cuda/faults.h"
 #include "tests/support/simulated_cuda/streams.h"
@@ -77,8 +76,6 @@ cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle) {
   if (event->device != stream->device())
     return breach(Breach::wrong_device, "an event of another than the stream's",
                   cudaErrorInvalidResourceHandle);
-  event->captured.store(stream->capturing(), std::memory_order_relaxed);
-  if (stream->capturing()) return cudaSuccess;
   const std::uint32_t number = event->page->record();
   stream->put(std::make_unique<Operation>(Operation::Kind::record, [event, number](Stream&) {
     event->passed_at.store(now(), std::memory_order_relaxed);
@@ -92,11 +89,6 @@ cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   Stream* stream = find_stream(stream_handle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
   const std::uint32_t number = event->page->last.load(std::memory_order_relaxed);
-  if (const bool captured = event->is_captured();
-      captured != stream->capturing() && (captured || number > 0)) {
-    if (stream->capturing()) break_capture(*stream);
-    return cudaErrorStreamCaptureIsolation;
-  }
   if (number > 0)
     stream->put(std::make_unique<Operation>(Operation::Kind::wait, [event, number](Stream& on) {
       event->page->wait(number, [&on] { return on.dead(); });
@@ -107,7 +99,6 @@ cudaError_t wait(cudaStream_t stream_handle, cudaEvent_t handle) {
 cudaError_t query(cudaEvent_t handle) {
   const Event* event = find_event(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
-  if (event->is_captured()) return cudaErrorCapturedEvent;
   if (const cudaError_t death = death_of(event->device)) return death;
   std::uint32_t number = event->page->last.load(std::memory_order_relaxed);
   if (event->shared() && number > 0 && query_is_stale()) --number;
@@ -117,7 +108,6 @@ cudaError_t query(cudaEvent_t handle) {
 cudaError_t synchronize(cudaEvent_t handle) {
   const Event* event = find_event(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
-  if (event->is_captured()) return cudaErrorCapturedEvent;
   const std::uint32_t number = event->page->last.load(std::memory_order_relaxed);
   event->page->wait(number, [event] { return death_of(event->device) != cudaSuccess; });
   return death_of(event->device);

@@ -146,10 +146,6 @@ cudaError_t cudaHostUnregister(void* pointer) {
   return call("cudaHostUnregister", WhenDead::let_go, [&] { return unlock_pages(pointer); });
 }
 
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  return call("cudaHostAlloc", [&] { return allocate(pointer, bytes); });
-}
-
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return call("cudaMallocHost", [&] { return allocate(pointer, bytes); });
 }

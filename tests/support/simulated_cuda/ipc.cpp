@@ -25,7 +25,7 @@ namespace {
 cudaError_t check(const IpcHandle& handle, IpcHandle::Kind kind) {
   if (handle.kind != kind) return cudaErrorInvalidResourceHandle;
   if (handle.process == ::getpid()) return cudaErrorDeviceUninitialized;
-  if (handle.physical_device != physical_device(current_device()))
+  if (handle.device != current_device())
     (void)breach(Breach::wrong_device, "opened while another device was current", cudaSuccess);
   return cudaSuccess;
 }
@@ -47,7 +47,7 @@ cudaError_t give_memory(cudaIpcMemHandle_t* handle, void* pointer) {
   IpcHandle{.kind = IpcHandle::Kind::memory,
             .process = ::getpid(),
             .descriptor = allocation->descriptor,
-            .physical_device = physical_device(allocation->device),
+            .device = allocation->device,
             .bytes = allocation->bytes,
             .tag = allocation->tag}
       .to(*handle);
@@ -100,7 +100,7 @@ cudaError_t give_event(cudaIpcEventHandle_t* handle, cudaEvent_t which) {
   IpcHandle{.kind = IpcHandle::Kind::event,
             .process = ::getpid(),
             .descriptor = event->descriptor,
-            .physical_device = physical_device(event->device),
+            .device = event->device,
             .bytes = sizeof(EventPage),
             .tag = event->page->tag}
       .to(*handle);

@@ -15,7 +15,7 @@ struct IpcHandle {
   Kind kind;
   std::int32_t process;
   std::int32_t descriptor;
-  std::int32_t physical_device;
+  std::int32_t device;
   std::uint64_t bytes;
   std::uint64_t tag;
 

@@ -30,7 +30,7 @@ class MemoryUse {
 
 // One operation on a stream.
 struct Operation {
-  enum class Kind : std::uint8_t { copy, kernel, host_function, record, wait };
+  enum class Kind : std::uint8_t { copy, kernel, record, wait };
 
   Kind kind;
   std::function<void(Stream&)> run;

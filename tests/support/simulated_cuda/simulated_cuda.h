@@ -17,25 +17,22 @@
 // waiting for it is a data race. Forbidden calls end the process (see Breach), or fail with the
 // code that CUDA has for them.
 //
-// Not simulated: the legacy stream waits for other streams, and they wait for it; a captured graph
-// is launched, or has several streams.
+// Not simulated: the legacy stream waits for other streams, and they wait for it; work on a stream
+// that captures a graph.
 //
 // An environment variable configures whole programs at their first call of CUDA. Entries end with
 // `;`:
 //
 //   MILLRACE_SIMULATED_CUDA="devices=1;fail=cudaHostRegister:801"
 //
-//   devices=N                  devices of the machine, default 2; CUDA_VISIBLE_DEVICES selects some
-//   memory=BYTES               memory of each device, default 1 GiB
-//   driver=VERSION             the newest CUDA of the driver, such as 12020; 0: there is no driver
-//   seed=N                     random seed of the pauses, default 1
-//   pauses=MICROSECONDS        the longest pause, default 200; 0: no pauses
-//   fail=FUNCTION:ERROR[:N]    the next N calls, or all, return this code and do nothing
-//   dead-when=PATH:ERROR       all devices die once this file exists
+//   devices=N                  devices of the machine, default 2; none if CUDA_VISIBLE_DEVICES is
+//   empty memory=BYTES               memory of each device, default 1 GiB driver=VERSION the newest
+//   CUDA of the driver, such as 12020; 0: there is no driver pauses=MICROSECONDS        the longest
+//   pause, default 200; 0: no pauses fail=FUNCTION:ERROR[:N]    the next N calls, or all, return
+//   this code and do nothing dead-when=PATH:ERROR       all devices die once this file exists
 //   hold-copies                no copy begins
 //   hold-copies-while=PATH     no copy begins while this file exists
 //   stale-queries=N            every N-th query of a shared event does not see its last record
-//   tolerate=BREACH            this breach (a name of enum Breach) is only counted
 //   calls=PATH                 at exit, lines "FUNCTION COUNT" are written to this file
 //   check-leaks                at exit, the process ends with 86 if a resource was not freed
 //
@@ -45,21 +42,18 @@ namespace millrace::test::simulated_cuda {
 // Errors that no program may make, and that CUDA might not notice. A text on stderr describes the
 // error and its place.
 enum class Breach : std::uint8_t {
-  default_stream,         // use of stream 0
-  outside_allocation,     // a copy or a kernel accesses memory outside an allocation
-  use_after_free,         // use of freed memory, or of a destroyed stream or event
-  freed_in_use,           // freed memory that an operation on a stream still uses
-  freed_while_open,       // freed memory that another process has open
-  unregistered_in_use,    // unregistered pages that an operation on a stream still uses
-  unmapped_registered,    // pages were unmapped before they were unregistered
-  overrun,                // a kernel wrote past the end of its memory
-  wrong_device,           // memory, stream or event of another device than that of the call
-  destroyed_elsewhere,    // use of an event that its creator destroyed
-  call_in_host_function,  // a call of CUDA from a function run by cudaLaunchHostFunc
+  default_stream,       // use of stream 0
+  outside_allocation,   // a copy or a kernel accesses memory outside an allocation
+  use_after_free,       // use of freed memory, or of a destroyed stream or event
+  freed_in_use,         // freed memory that an operation on a stream still uses
+  freed_while_open,     // freed memory that another process has open
+  unregistered_in_use,  // unregistered pages that an operation on a stream still uses
+  unmapped_registered,  // pages were unmapped before they were unregistered
+  overrun,              // a kernel wrote past the end of its memory
+  wrong_device,         // memory, stream or event of another device than that of the call
+  destroyed_elsewhere,  // use of an event that its creator destroyed
 };
-inline constexpr int breaches_known = 11;
-
-std::string_view name_of(Breach breach);
+inline constexpr int breaches_known = 10;
 
 // From now on the breach is only counted; the call returns the code that CUDA has for it, if any.
 void tolerate(Breach breach);
@@ -73,7 +67,7 @@ void reset();
 void set_devices(int count);
 void set_memory(std::uint64_t bytes);
 void set_driver(int version);  // as CUDART_VERSION; 0: there is no driver
-void set_pauses(std::uint64_t seed, unsigned longest_us);
+void set_pauses(unsigned longest_us);
 
 // The next `calls` calls of the function return this cudaError_t and do nothing. 0 cancels this.
 inline constexpr std::uint64_t all_calls = ~std::uint64_t{0};

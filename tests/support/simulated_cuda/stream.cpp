@@ -33,7 +33,6 @@ Stream::Stream(int device, std::uint64_t seed)
 }
 
 void Stream::put(std::unique_ptr<Operation> operation) {
-  if (capturing()) return;
   // Pairs with the load in run().
   operation->put.store(true, std::memory_order_release);
   put_.fetch_add(1, std::memory_order_relaxed);

@@ -34,9 +34,6 @@ class Stream {
   // Ends the stream after its operations. No operation may be enqueued after that.
   void close();
   void hold(bool held);
-  // While it captures, put() drops the operations.
-  void capture(bool capturing) { capturing_.store(capturing, std::memory_order_relaxed); }
-  bool capturing() const { return capturing_.load(std::memory_order_relaxed); }
   // Call it when a condition that streams wait for has changed.
   void wake();
 
@@ -67,7 +64,7 @@ class Stream {
   std::deque<std::unique_ptr<Operation>> waiting_;
   bool held_ = false, closed_ = false;
   std::atomic<std::uint64_t> put_{0}, done_{0};
-  std::atomic<bool> touches_memory_{false}, thread_ended_{false}, capturing_{false};
+  std::atomic<bool> touches_memory_{false}, thread_ended_{false};
 };
 
 }  // namespace millrace::test::simulated_cuda

@@ -40,7 +40,7 @@ const auto per_thread = reinterpret_cast<std::uintptr_t>(cudaStreamPerThread);
 // Requires: the mutex is locked.
 Stream* start_stream(int device) {
   Streams& all = streams();
-  return all.every.emplace_back(new Stream(device, pause_seed() + ++all.seed));
+  return all.every.emplace_back(new Stream(device, ++all.seed));
 }
 
 Stream* stream_of_device(std::uintptr_t handle) {
@@ -88,13 +88,6 @@ Stream* find_stream(cudaStream_t stream) {
   if (found != streams().made.end()) return found->second;
   (void)breach(Breach::use_after_free, "a stream that does not exist", cudaSuccess);
   return nullptr;
-}
-
-cudaError_t put(cudaStream_t handle, std::unique_ptr<Operation> operation) {
-  Stream* stream = find_stream(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
-  stream->put(std::move(operation));
-  return death_of(stream->device());
 }
 
 void wake_streams() {
@@ -162,27 +155,6 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (const cudaError_t death = death_of(stream->device())) return death;
     return stream->idle() ? cudaSuccess : cudaErrorNotReady;
-  });
-}
-
-cudaError_t cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", [] {
-    for (Stream* stream : every_stream())
-      if (stream->device() == current_device())
-        if (const cudaError_t error = stream->wait()) return error;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
-  return call("cudaLaunchHostFunc", [&] {
-    if (!function) return cudaErrorInvalidValue;
-    return put(stream, std::make_unique<Operation>(Operation::Kind::host_function,
-                                                   [function, argument](Stream&) {
-                                                     enter_host_function();
-                                                     function(argument);
-                                                     leave_host_function();
-                                                   }));
   });
 }
 

@@ -16,9 +16,6 @@ namespace millrace::test::simulated_cuda {
 // streams are those of the current device.
 Stream* find_stream(cudaStream_t handle);
 
-// Enqueues an operation on a stream. Returns the error for the caller.
-cudaError_t put(cudaStream_t handle, std::unique_ptr<Operation> operation);
-
 void wake_streams();
 // Waits until the streams of dead devices use no memory.
 void settle_dead_streams();

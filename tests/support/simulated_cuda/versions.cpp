@@ -48,8 +48,6 @@ constexpr std::array known = {
           "operation not permitted when stream is capturing"},
     Known{cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
           "operation failed due to a previous error during capture"},
-    Known{cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
-          "dependency created on uncaptured work in another stream"},
 };
 
 constexpr Known unknown{cudaErrorUnknown, "unrecognized error code", "unrecognized error code"};
@@ -67,13 +65,6 @@ extern "C" {
 const char* cudaGetErrorName(cudaError_t error) { return find(error).name; }
 
 const char* cudaGetErrorString(cudaError_t error) { return find(error).text; }
-
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  return call("cudaRuntimeGetVersion", WhenDead::answer, [&] {
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-  });
-}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   return call("cudaDriverGetVersion", WhenDead::answer, [&] {
