@@ -9,8 +9,8 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
+#include "tests/fuzz/seen_frames.h"
 #include "tests/fuzz/target.h"
-#include "tests/support/seen_frames.h"
 #include "transport/websocket/frame_output.h"
 #include "transport/websocket/message_reader.h"
 
