@@ -184,20 +184,6 @@ TEST_CASE_METHOD(TwoStreams, "an answer longer than the limit of a message is se
   CHECK(received() == Lines{"result 1 0 too_long", "result 1 1 " + std::string(700, 'y')});
 }
 
-TEST_CASE_METHOD(TwoStreams, "every result is kept until the client has read it") {
-  wire.reads = false;
-  for (std::uint64_t i = 0; i < 100; ++i) result(0, std::string(limits.unsent, 'x'), i);
-  CHECK(admission.streams[0].outbox->full());
-  CHECK_FALSE(admission.streams[1].outbox->full());
-  after(250ms);
-  CHECK(calls(0).empty());
-  wire.reads = true;
-  after(250ms);
-  CHECK(received().size() == 100);
-  CHECK(admission.streams[0].written == 100);
-  CHECK_FALSE(admission.streams[0].outbox->full());
-}
-
 TEST_CASE_METHOD(TwoStreams, "answers to invalid messages do not accumulate") {
   wire.reads = false;
   limits.unsent = limits.unsent_replies = 1000;

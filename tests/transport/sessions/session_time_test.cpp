@@ -198,20 +198,6 @@ TEST_CASE_METHOD(SessionFixture, "a client that has closed is dropped, even if i
   CHECK(stats.closed[Closing::client].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "every result is kept until the client has read it") {
-  client.stop_reading();
-  const std::string large = '"' + std::string(100'000, 'x') + '"';
-  for (int i = 0; i < 100; ++i) result(large);
-  after(0s);
-  CHECK(stream.calls.empty());
-  CHECK(stream.written == 0);
-  client.read_again();
-  settle();
-  CHECK(client.seen.size() == 100);
-  CHECK(stream.written == 100);
-  CHECK(stats.send_buffer.value() == 0);
-}
-
 TEST_CASE_METHOD(SessionFixture, "the stream learns of written messages before all are written") {
   client.stop_reading();
   const std::string large = '"' + std::string(100'000, 'x') + '"';

@@ -120,12 +120,6 @@ TEST_CASE_METHOD(ServerFixture, "invalid frames are closed with their code") {
   CHECK(eventually([&] { return stats.connections.value() == 0; }));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a message may be sent in fragments, with pings between them") {
-  const auto reply = send(request("/v1/stream") + frame(0x02, "ab") + frame(0x89, "p") +
-                          frame(0x00, "") + frame(0x80, "c") + close_normal);
-  CHECK_THAT(reply, Contains(R"("end":3,)") && Contains("\x8a\x01p"));
-}
-
 TEST_CASE_METHOD(ServerFixture, "a client that vanishes is detected at once") {
   const auto vanish = [](Tcp::endpoint endpoint) -> Task<bool> {
     Socket socket = co_await connect_to(endpoint);
@@ -221,12 +215,6 @@ TEST_CASE_METHOD(ServerFixture,
   CHECK_THAT(send(request("HTTPS://[::1]")), StartsWith("HTTP/1.1 404 "));
 }
 
-TEST_CASE_METHOD(ServerFixture, "the answer to HEAD has no body") {
-  std::string head = request("/v1/stream");
-  head.replace(0, 3, "HEAD");
-  CHECK_THAT(send(head), StartsWith("HTTP/1.1 405 ") && EndsWith("\r\n\r\n"));
-}
-
 TEST_CASE_METHOD(ServerFixture, "a refusal is reported with the address of its peer") {
   std::vector<std::string> reports;
   scope.report_refused([&](std::string_view peer, std::string_view why) {
@@ -267,41 +255,6 @@ TEST_CASE_METHOD(ServerFixture, "a drain before the upgrade is reported as such,
   scope.drain();
   CHECK(run(context, read_all(silent)).empty());
   CHECK(report == "the service is stopping");
-}
-
-TEST_CASE_METHOD(ServerFixture,
-                 "a message that is not complete after five seconds ends its stream") {
-  Socket client(context);
-  client.connect(server.endpoint());
-  deliver(client, request("/v1/stream"));
-  scope.sweep(Clock::now() + std::chrono::seconds(6));  // nothing has begun
-  deliver(client, "\x82");                              // a header, byte by byte
-  deliver(client, "\x85");
-  scope.sweep(Clock::now() + std::chrono::seconds(4));
-  CHECK(admission.lost.empty());
-  scope.sweep(Clock::now() + std::chrono::seconds(6));
-  CHECK(admission.lost == std::vector<std::string>{"idle"});
-}
-
-TEST_CASE_METHOD(ServerFixture, "pings do not extend the time of a message") {
-  Socket client(context);
-  client.connect(server.endpoint());
-  deliver(client, request("/v1/stream"));
-  deliver(client, frame(0x02, ""));  // an empty fragment begins it
-  deliver(client, frame(0x89, "ping"));
-  scope.sweep(Clock::now() + std::chrono::seconds(4));
-  CHECK(admission.lost.empty());
-  scope.sweep(Clock::now() + std::chrono::seconds(6));
-  CHECK(admission.lost == std::vector<std::string>{"idle"});
-}
-
-TEST_CASE_METHOD(ServerFixture, "a ping after a whole message does not begin another message") {
-  Socket client(context);
-  client.connect(server.endpoint());
-  deliver(client, request("/v1/stream"));
-  deliver(client, frame(0x02, "a") + frame(0x80, "") + frame(0x89, "ping"));
-  scope.sweep(Clock::now() + std::chrono::seconds(6));
-  CHECK(admission.lost.empty());
 }
 
 TEST_CASE_METHOD(ServerFixture, "a client that is being closed is closed, whatever it sends") {

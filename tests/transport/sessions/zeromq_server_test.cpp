@@ -241,12 +241,6 @@ TEST_CASE_METHOD(Served, "a stop does not cut the last messages") {
   CHECK(next_of(dealer) == "closed 1 0 0");
 }
 
-TEST_CASE_METHOD(Served, "a ZeroMQ address in use is an error that names it") {
-  const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(server->port());
-  CHECK_THROWS_WITH(ZeromqServer(scope, {.endpoint = endpoint}, admission, gate),
-                    Catch::Contains(endpoint));
-}
-
 TEST_CASE_METHOD(Served, "a round of checks is done in parts, and other work runs between them") {
   admission.credit = 0;  // a stream without credit records its checks
   RawPeer first(server->port()), second(server->port());

@@ -169,6 +169,8 @@ TEST_CASE_METHOD(ConnectionFixture,
   CHECK(connection->assembling_since() == begun);
   arrives(masked(0x80, "parts"));
   CHECK(read() == "two parts");
+  arrives(masked(0x89, "ping"));  // it begins no message
+  CHECK(read().empty());
   CHECK_FALSE(connection->assembling_since());
 }
 

@@ -3,8 +3,6 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/read_until.hpp>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <future>
 #include <set>
 
 #include "schemas/json_commands.h"
@@ -245,17 +243,4 @@ TEST_CASE("the URL of a service has a host and a port") {
   CHECK(parse_tcp_url("tcp://here")->port == "5555");
   for (const char* bad : {"", "ws://here", "tcp://", "tcp://here/"})
     CHECK_FALSE(parse_tcp_url(bad));
-}
-
-TEST_CASE_METHOD(ServerFixture, "an independent WebSocket client works with the server") {
-  const std::string command = "/usr/bin/python3 " MILLRACE_INDEPENDENT_CLIENT " " +
-                              std::to_string(server.endpoint().port());
-  auto python = std::async(std::launch::async, [&] {
-    const int status = std::system(command.c_str());
-    net::post(context, [] {});
-    return status;
-  });
-  using namespace std::chrono_literals;
-  CHECK(eventually([&] { return python.wait_for(0s) == std::future_status::ready; }));
-  CHECK(python.get() == 0);
 }

@@ -93,13 +93,6 @@ TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its b
   CHECK(router.refused(Refusal::handshake) == 1);
 }
 
-TEST_CASE("bytes after a READY are read") {
-  Router router;
-  RawPeer peer(router.port());
-  peer.shake_hands().part("hello");
-  router.run_until_event("1 hello");
-}
-
 TEST_CASE("the incomplete message of a killed peer is not received") {
   Router router;
   RawPeer peer(router.port());

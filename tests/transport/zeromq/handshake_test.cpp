@@ -14,31 +14,6 @@ using namespace millrace::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-TEST_CASE("peers of old versions and of other mechanisms are refused") {
-  Router router;
-  RawPeer first(router.port()), second(router.port()), third(router.port());
-  first.send("\1\0"s + "\1\0"s);                          // ZMTP 1.0: a name, a part
-  second.send("\xff\0\0\0\0\0\0\0\1\x7f\1\5\0\0\0\1x"s);  // ZMTP 2.0: a DEALER, its name, a part
-  third.send("\xff\0\0\0\0\0\0\0\0\x7f\3\1PLAIN"s + std::string(47, '\0'));
-  router.run_until([&] { return first.is_over() && second.is_over() && third.is_over(); });
-  CHECK(router.refused(Refusal::handshake) == 3);
-  CHECK(router.events.empty());
-}
-
-TEST_CASE("a routing id that is too long or reserved is refused in the handshake") {
-  Router router;
-  for (const std::string& name : {std::string(256, 'x'), std::string(3900, 'x'),
-                                  std::string(70'000, 'x'), "\0"s, "\0\0\0\0\1"s}) {
-    RawPeer peer(router.port());
-    peer.shake_hands(name);
-    router.run_until([&] { return peer.is_over(); });
-    CHECK_FALSE(peer.is_ready());
-  }
-  CHECK(router.refused(Refusal::handshake) == 5);
-  CHECK(router.stats.opened.value() == 0);
-  CHECK(router.events.empty());
-}
-
 TEST_CASE("connections with the same routing id are different peers, and the first one stays") {
   Router router;
   Dealer first(router.port(), "a"), second(router.port(), "a");

@@ -17,17 +17,6 @@ using namespace millrace::test;
 using Lines = std::vector<std::string>;
 using Sent = ZeromqRouter::Sent;
 
-TEST_CASE("a message of a peer is received, and it receives an answer") {
-  Router router;
-  Dealer dealer(router.port());
-  dealer.send("hello");
-  router.run_until_event("1 hello");
-  CHECK(router.send(1, "welcome") == Sent::accepted);
-  CHECK(router.next_of(dealer) == "welcome");
-  CHECK(router.stats.connections.value() == 1);
-  CHECK(router.stats.opened.value() == 1);
-}
-
 TEST_CASE("peers are distinguished, with any routing ids") {
   Router router;
   Dealer nameless(router.port()), named(router.port(), "a"),
