@@ -21,16 +21,6 @@ std::uint64_t failures(const HubUnderTest& h, WorkerFailure why) {
 
 }  // namespace
 
-TEST_CASE("a worker that returns an unknown batch is disconnected") {
-  HubUnderTest h;
-  Link& worker = h.attach();
-  h.done(worker, BatchId{7});
-  CHECK(worker.receive<Refused>().code == "protocol");
-  CHECK(worker.ended);
-  CHECK(failures(h, WorkerFailure::protocol) == 1);
-  CHECK(h.stats.results[ResultStatus::late].value() == 0);
-}
-
 TEST_CASE("a worker that returns a batch that another worker has done is disconnected") {
   HubUnderTest h;
   Link& one = h.attach();

@@ -268,15 +268,6 @@ TEST_CASE("the line about a lost worker has the streams that moved, and those th
   CHECK((h.last_moved.moved == 1 && h.last_moved.waiting == 1));
 }
 
-TEST_CASE("a worker that sends a second Hello is disconnected") {
-  HubUnderTest h;
-  Link& worker = h.attach();
-  h.hub.receive(worker, Hello{});
-  CHECK(worker.receive<Refused>().code == "protocol");
-  CHECK(worker.ended);
-  CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
-}
-
 TEST_CASE("a silent worker is disconnected, and another gets its rows") {
   HubUnderTest h({.silence = 5ms, .answer = 1h, .first_answer = 1h});
   h.open(1);

@@ -102,13 +102,14 @@ TEST_CASE("a first message other than Hello ends its connection and no other") {
   RawWorker(service).attach();
 }
 
-TEST_CASE("a connection without Hello is ended after the timeout") {
+TEMPLATE_TEST_CASE("a connection without Hello is ended after the timeout", "", RawWorker,
+                   TcpWorker) {
   HubService service(HubUnderTest::long_timeouts, 5ms);
-  RawWorker silent(service), half(service);
+  TestType silent(service), half(service);
   half.send_bytes({100, 0, 0, 0, 1});
-  CHECK(silent.receive<Refused>().message == "no Hello was received within 0 s");
+  CHECK(silent.template receive<Refused>().message == "no Hello was received within 0 s");
   CHECK(silent.sees_end());
-  CHECK(half.receive<Refused>().code == "protocol");
+  CHECK(half.template receive<Refused>().code == "protocol");
 }
 
 TEST_CASE("a connection that ends before Hello is removed, and others can attach") {
@@ -131,13 +132,13 @@ TEST_CASE("a worker that sent Hello and disconnected before Welcome gets no row"
   CHECK(rows_of(RawWorker(service).attach().receive<HandedBatch>()) == "1.0");
 }
 
-TEST_CASE("a failure in one connection ends only that one") {
+TEMPLATE_TEST_CASE("a failure in one connection ends only that one", "", RawWorker, TcpWorker) {
   HubService service;
-  RawWorker worker(service);
+  TestType worker(service);
   worker.send(Hello{.pipeline = "broken", .name = "w"});
   CHECK(worker.sees_end());
   CHECK(service.lines == std::vector<std::string>{"worker refused"});
-  RawWorker(service).attach();
+  TestType(service).attach();
 }
 
 TEST_CASE("a process whose workers are lost again and again takes no more descriptors") {

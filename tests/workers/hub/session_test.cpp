@@ -13,20 +13,6 @@
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("batches are sent and returned over the socket") {
-  HubService service;
-  service.open(1);
-  service.row(1);
-  RawWorker worker(service);
-  worker.attach();
-  const auto batch = worker.receive<HandedBatch>();
-  CHECK(rows_of(batch) == "1.0");
-  worker.send(Done{
-      .batch = batch.id, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
-  service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 batched 1.0=yes");
-}
-
 TEST_CASE("an invalid message disconnects its worker, with a reason, and is counted once") {
   HubService service;
   RawWorker worker(service), other(service);
@@ -47,30 +33,32 @@ TEST_CASE("an invalid message disconnects its worker, with a reason, and is coun
   CHECK(service.stats.workers.value() == 1);
 }
 
-TEST_CASE("a worker that hangs up is lost, and another gets its rows") {
+TEMPLATE_TEST_CASE("a worker that hangs up is lost, and another gets its rows", "", RawWorker,
+                   TcpWorker) {
   HubService service;
   service.open(1);
   service.row(1);
   {
-    RawWorker worker(service);
-    CHECK(rows_of(worker.attach().receive<HandedBatch>()) == "1.0");
+    TestType worker(service);
+    CHECK(rows_of(worker.attach().template receive<HandedBatch>()) == "1.0");
     SECTION("between two messages") {}
     SECTION("in the middle of one") { worker.send_bytes({100, 0, 0, 0, 1}); }
     SECTION("with garbage on the way") { worker.send(Heartbeat{}).send_bytes({100}); }
   }
-  RawWorker next(service);
-  CHECK(rows_of(next.attach().receive<HandedBatch>()) == "1.0R");
+  TestType next(service);
+  CHECK(rows_of(next.attach().template receive<HandedBatch>()) == "1.0R");
   CHECK(service.failures(WorkerFailure::disconnect) == 1);
   CHECK(service.failures(WorkerFailure::protocol) == 0);
 }
 
-TEST_CASE("answers that a worker sends before it hangs up count") {
+TEMPLATE_TEST_CASE("answers that a worker sends before it hangs up count", "", RawWorker,
+                   TcpWorker) {
   HubService service;
   service.open(1);
   service.row(1);
   {
-    RawWorker worker(service);
-    const BatchId batch = worker.attach().receive<HandedBatch>().id;
+    TestType worker(service);
+    const BatchId batch = worker.attach().template receive<HandedBatch>().id;
     worker.send(Done{
         .batch = batch, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
   }
@@ -166,19 +154,20 @@ TEST_CASE("a worker that is disconnected with unread input can still read the re
   CHECK(worker.sees_end());
 }
 
-TEST_CASE("a worker of a hub that stops receives Bye, and then the end") {
+TEMPLATE_TEST_CASE("a worker of a hub that stops receives Bye, and then the end", "", RawWorker,
+                   TcpWorker) {
   HubService service;
-  RawWorker worker(service), watcher(service);
+  TestType worker(service), watcher(service);
   worker.attach();
   watcher.send(Hello{.name = "watcher", .credits = 0, .watch = true});
-  (void)watcher.receive<Welcome>();
+  (void)watcher.template receive<Welcome>();
   service.hub.stop();
-  for (RawWorker* end : {&worker, &watcher}) {
-    (void)end->receive<Bye>();
+  for (TestType* end : {&worker, &watcher}) {
+    (void)end->template receive<Bye>();
     CHECK(end->sees_end());
   }
-  RawWorker late(service);
+  TestType late(service);
   late.send(Hello{.name = "w"});
-  CHECK(late.receive<Refused>().code == "stopping");
+  CHECK(late.template receive<Refused>().code == "stopping");
   CHECK(late.sees_end());
 }

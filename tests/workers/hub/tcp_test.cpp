@@ -60,32 +60,6 @@ TEST_CASE("slabs and messages of a worker over TCP count until it is lost") {
   CHECK(service.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("if a worker over TCP hangs up, another worker gets its rows") {
-  HubService service;
-  service.open(1);
-  service.row(1);
-  {
-    TcpWorker worker(service);
-    CHECK(rows_of(worker.attach().receive<HandedBatch>()) == "1.0");
-  }
-  TcpWorker next(service);
-  CHECK(rows_of(next.attach().receive<HandedBatch>()) == "1.0R");
-  CHECK(service.failures(WorkerFailure::disconnect) == 1);
-}
-
-TEST_CASE("answers that were received before the end of a TCP connection count") {
-  HubService service;
-  service.open(1);
-  service.row(1);
-  {
-    TcpWorker worker(service);
-    const BatchId batch = worker.attach().receive<HandedBatch>().id;
-    worker.send(done(batch, texts({"yes"})));
-  }
-  service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 batched 1.0=yes");
-}
-
 TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refused and counted") {
   HubService service;
   TcpWorker worker(service);
@@ -124,16 +98,6 @@ TEST_CASE("a TCP connection that ends without a byte is not a refused worker") {
   CHECK(service.lines == std::vector<std::string>{"worker refused"});
 }
 
-TEST_CASE("a TCP connection that sends nothing is ended after the handshake time") {
-  HubService service(HubUnderTest::long_timeouts, 5ms);
-  TcpWorker silent(service), half(service);
-  half.send_bytes({100, 0, 0, 0, 1});
-  CHECK(silent.receive<Refused>().code == "protocol");
-  CHECK(silent.sees_end());
-  CHECK(half.receive<Refused>().code == "protocol");
-  CHECK(refused(service, WorkerRefusal::handshake) == 2);
-}
-
 TEST_CASE("at most 1024 TCP connections are open at a time") {
   HubService service;
   std::vector<TcpWorker> workers;
@@ -147,15 +111,6 @@ TEST_CASE("at most 1024 TCP connections are open at a time") {
   CHECK(service.lines == std::vector<std::string>{"worker refused"});
   workers.clear();
   service.run_until([&] { return service.budgets.connections.taken() == 0; });
-  TcpWorker(service).attach();
-}
-
-TEST_CASE("a failure at the Hello of one TCP connection ends only that one") {
-  HubService service;
-  TcpWorker worker(service);
-  worker.send(Hello{.pipeline = "broken", .name = "w"});
-  CHECK(worker.sees_end());
-  CHECK(service.lines == std::vector<std::string>{"worker refused"});
   TcpWorker(service).attach();
 }
 
@@ -178,32 +133,6 @@ TEST_CASE("a TCP connection whose worker was refused is closed though the worker
   (void)worker.receive<Refused>();
   CHECK(service.budgets.connections.taken() == 1);
   service.run_until([&] { return service.budgets.connections.taken() == 0; });
-}
-
-TEST_CASE("a silent worker over TCP is disconnected, and another gets its rows") {
-  HubService service({.silence = 1s, .answer = 1h, .first_answer = 1h});
-  service.open(1);
-  service.row(1);
-  TcpWorker worker(service);
-  (void)worker.attach().receive<HandedBatch>();
-  CHECK(worker.receive<Refused>().code == "timeout");
-  CHECK(rows_of(TcpWorker(service).attach().receive<HandedBatch>()) == "1.0R");
-}
-
-TEST_CASE("a worker over TCP that sends Bye receives Bye") {
-  HubService service;
-  TcpWorker worker(service), stays(service), watcher(service);
-  worker.attach().send(Bye{});
-  (void)worker.receive<Bye>();
-  stays.attach();
-  watcher.send(Hello{.name = "watcher", .credits = 0, .watch = true});
-  (void)watcher.receive<Welcome>();
-  service.hub.stop();
-  (void)stays.receive<Bye>();
-  (void)watcher.receive<Bye>();
-  TcpWorker late(service);
-  CHECK(late.send(Hello{.name = "w"}).receive<Refused>().code == "stopping");
-  CHECK(service.failures(WorkerFailure::disconnect) == 0);
 }
 
 TEST_CASE("a watcher over TCP gets copies of the rows of a local worker") {

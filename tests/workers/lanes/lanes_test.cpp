@@ -227,20 +227,6 @@ TEST_CASE("a worker is lost if it sends no message, or no answer in time") {
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
 
-TEST_CASE("after the first answer the next is due sooner") {
-  Pipeline p;
-  const LaneId lane = p.lanes.attach(2, p.now);
-  const auto a = p.open(1);
-  p.row(a);
-  p.next(lane);
-  p.done(lane);
-  p.row(a);
-  p.next(lane);
-  for (int second = 0; second < 10; ++second) p.lanes.on_message(lane, p.now += 1s);
-  p.lanes.expire(p.now);
-  CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
-}
-
 TEST_CASE("after Bye a stream moves when its next LAST row is done, and continues with RESET") {
   Pipeline p;
   const LaneId old_lane = p.lanes.attach(2, p.now);

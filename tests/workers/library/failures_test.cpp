@@ -33,7 +33,7 @@ TEST_CASE_METHOD(BusyWorker, "a lost service is an error, at next and at done") 
 }
 
 TEST_CASE("a connection that ends within a message is an error") {
-  FakeService service;
+  FakeService service(GENERATE(FakeService::Over::path, FakeService::Over::tcp));
   Worker worker = service.attach();
   service.send_raw({100, 0, 0, 0, 1});
   service.hang_up();
@@ -47,7 +47,7 @@ TEST_CASE("a connection that ends before Welcome is an error") {
 }
 
 TEST_CASE("a message that is longer than allowed ends the connection at once") {
-  FakeService service;
+  FakeService service(GENERATE(FakeService::Over::path, FakeService::Over::tcp));
   Worker worker = service.attach();
   service.send_raw({1, 0, 0, 64});
   CHECK(throws_lost(worker, "too long"));
@@ -199,11 +199,10 @@ TEST_CASE("a batch that does not match the Welcome ends the connection") {
   CHECK(refused([](HandedBatch& b) { b.opened.push_back({StreamId{1}, 8, "a", ""}); }));
 }
 
-TEST_CASE("an inline tensor with a wrong size ends the connection") {
-  FakeService service;
-  service.welcome.slabs = 0;
+TEST_CASE("an inline tensor that is missing or has a wrong size ends the connection") {
+  FakeService service(FakeService::Over::tcp);
   Worker worker = service.attach();
-  const std::array<std::byte, 11> tensor{};
+  const std::vector<std::byte> tensor(GENERATE(0u, 11u));
   HandedBatch batch = example_batch(1);
   batch.tensor = tensor;
   service.send(batch);

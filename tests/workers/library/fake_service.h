@@ -52,7 +52,7 @@ class TcpListener {
 // frames, 8 slots, and 4 rows of 3 columns; slabs have 2 KiB. A test can change `welcome`.
 class FakeService {
  public:
-  enum class Over { path, tcp };  // over TCP tensors come inline: set slabs to 0
+  enum class Over { path, tcp };  // over TCP tensors come inline
 
   explicit FakeService(Over over = Over::path) : decoder_(max_to_service) {
     if (over == Over::tcp)
@@ -64,7 +64,7 @@ class FakeService {
     welcome.width = 3;
     welcome.width_buckets = {3};
     welcome.chunk = R"({"size":3})";
-    welcome.slabs = 3;
+    welcome.slabs = over == Over::tcp ? 0 : 3;
     welcome.slab_bytes = 2048;
   }
 

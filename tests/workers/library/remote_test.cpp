@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct RemoteService : FakeService {
-  RemoteService() : FakeService(Over::tcp) { welcome.slabs = 0; }
+  RemoteService() : FakeService(Over::tcp) {}
 
   // A row with frames first, first + 1, first + 2 in slot 5.
   void send_batch(std::uint64_t id, std::int16_t first) {
@@ -35,15 +35,6 @@ struct RemoteService : FakeService {
     send(batch);
   }
 };
-
-std::string lost(Worker& worker) {
-  try {
-    (void)worker.next_until(Clock::now() + patience);
-  } catch (const WorkerError& error) {
-    return error.what();
-  }
-  return "not lost";
-}
 
 // Accepts one connection, sends these bytes, and closes it.
 class Stranger {
@@ -102,63 +93,6 @@ TEST_CASE(
   CHECK(worker.ended());
 }
 
-TEST_CASE("a worker with a tcp url sends heartbeats while it computes, and receives Bye") {
-  RemoteService service;
-  Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 30s}});
-  for (int beats = 0; beats < 3; ++beats) (void)service.receive<Heartbeat>();
-  worker.bye();
-  (void)service.receive<Bye>();
-  service.send(Bye{});
-  CHECK(!worker.next());
-  CHECK(worker.ended());
-}
-
-TEST_CASE("a remote service that disconnects, refuses or sends an invalid message is an error") {
-  RemoteService service;
-  Worker worker = service.attach();
-  SECTION("disconnects") {
-    service.hang_up();
-    CHECK_THAT(lost(worker), Catch::Contains("connection"));
-  }
-  SECTION("refuses") {
-    service.send(Refused{"timeout", "an answer was overdue"});
-    CHECK_THAT(lost(worker), Catch::Contains("an answer was overdue"));
-  }
-  SECTION("garbage") {
-    service.send_raw({7, 0, 0, 0, 'g', 'a', 'r', 'b', 'a', 'g', 'e'});
-    CHECK_THAT(lost(worker), Catch::Contains("invalid message for workers (malformed)"));
-  }
-  SECTION("a length over the limit") {
-    service.send_raw({1, 0, 0, 64});
-    CHECK_THAT(lost(worker), Catch::Contains("too long"));
-  }
-  SECTION("no tensor") {
-    HandedBatch batch;
-    batch.id = BatchId{1};
-    batch.rows = 1;
-    batch.width = 3;
-    batch.framed.resize(1);
-    batch.framed[0].size = 3;
-    service.send(batch);
-    CHECK_THAT(lost(worker), Catch::Contains("does not match"));
-  }
-  CHECK_THAT(lost(worker), !Catch::Contains("not lost"));
-}
-
-TEST_CASE("a silent remote service is lost") {
-  RemoteService service;
-  Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 20ms}});
-  CHECK_THAT(lost(worker), Catch::Contains("nothing was received"));
-}
-
-TEST_CASE("a remote worker that is interrupted while it waits returns") {
-  RemoteService service;
-  Worker worker = service.attach();
-  std::jthread interrupts([&] { worker.interrupt(); });
-  CHECK(!worker.next());
-  CHECK(!worker.ended());
-}
-
 TEST_CASE("answers that were sent before a remote worker ends arrive") {
   RemoteService service;
   {
@@ -169,17 +103,6 @@ TEST_CASE("answers that were sent before a remote worker ends arrive") {
     worker.done(*batch);
   }
   CHECK(service.receive<Done>().batch == BatchId{1});
-}
-
-TEST_CASE(
-    "`meanwhile` is called while a silent service is awaited, and ends the wait if it throws") {
-  const TcpListener silent;
-  struct Enough {};
-  int calls = 0;
-  const auto meanwhile = [&] {
-    if (++calls == 6) throw Enough();
-  };
-  CHECK_THROWS_AS(Worker(silent.url(), {}, meanwhile), Enough);
 }
 
 TEST_CASE("a tcp url without a listener is an error that names it") {
