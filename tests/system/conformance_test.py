@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every row that `millrace tap` prints for a stream over a real socket is the row of the contract, including its
-values."""
+values. By default for a part of the vectors; tests/chunker/conformance_test.cpp has them all."""
 import array
 import asyncio
 import json
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import client_wire as wire
-from harness import SystemTest, read_all, run, sample, samples, wait_for
+from harness import ALL_INPUTS, SystemTest, read_all, run, sample, samples, wait_for
 from worker_wire import names
 from zeromq_client import Peer
 
@@ -142,8 +142,9 @@ class Conformance(SystemTest):
 
     def test_every_row_over_a_real_socket_is_the_row_of_the_contract(self):
         everything = list(cases())
-        for first in range(0, len(everything), AT_ONCE):
-            self.check(everything[first:first + AT_ONCE])
+        step = len(everything) // AT_ONCE
+        for first in range(step) if ALL_INPUTS else (0, step // 2):
+            self.check(everything[first::step])
 
 
 if __name__ == "__main__":

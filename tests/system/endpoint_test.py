@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endpoints by voice: five utterances with a second of silence between them become five segments, and a speech
-recognizer gives the same transcripts as without Millrace."""
+"""Endpoints by voice: utterances with a second of silence between them become a segment each, and a speech recognizer gives
+the same transcripts as without Millrace."""
 import asyncio
 import glob
 import itertools
@@ -28,14 +28,13 @@ def pipeline(name, sensitivity, silence, on_endpoint):
 
 
 class Endpoints(SystemTest):
-    @classmethod
-    def setUpClass(cls):
-        utterances = [read(path) for path in sorted(glob.glob(UTTERANCES))]
-        assert len(utterances) == 5
-        cls.audio = bytes(SECOND).join(utterances)
-        # The segments must end in these pauses, which begin where an utterance ends.
+    def speak(self, count):
+        """Sets the audio to this number of utterances, and the pauses between them, in which the segments must end."""
+        utterances = [read(path) for path in sorted(glob.glob(UTTERANCES))[:count]]
+        self.assertEqual(len(utterances), count)
+        self.audio = bytes(SECOND).join(utterances)
         ends = itertools.accumulate(utterances, lambda end, each: end + SECOND + len(each), initial=-SECOND)
-        cls.pauses = [range(end // 2, (end + SECOND) // 2 + 1) for end in list(ends)[1:-1]]
+        self.pauses = [range(end // 2, (end + SECOND) // 2 + 1) for end in list(ends)[1:-1]]
 
     async def stream(self, service, name):
         """The results of one stream of all utterances."""
@@ -52,7 +51,7 @@ class Endpoints(SystemTest):
         """The last result of each segment. Checks that there is one segment per utterance."""
         last = [each for each in results if "LAST" in each["flags"]]
         ends = [each["end"] for each in last]
-        self.assertEqual(len(ends), 5, ends)
+        self.assertEqual(len(ends), len(self.pauses) + 1, ends)
         for end, pause in zip(ends, self.pauses):
             self.assertIn(end, pause)
             self.assertEqual(end % 160, 0, "whole pieces of 10 ms")
@@ -60,8 +59,8 @@ class Endpoints(SystemTest):
         return last
 
     def test_five_utterances_are_five_segments_at_each_sensitivity_and_silence(self):
-        rules = {f"p{sensitivity}-{silence}": (sensitivity, silence)
-                 for sensitivity in range(4) for silence in (300, 450, 600, 750, 900)}
+        self.speak(5)
+        rules = {f"p{sensitivity}-{silence}": (sensitivity, silence) for sensitivity in range(4) for silence in (300, 900)}
         service = self.service("".join(pipeline(name, *rule, "segment") for name, rule in rules.items()))
         for name in rules:
             self.tap(service, name)
@@ -77,7 +76,8 @@ class Endpoints(SystemTest):
         self.assertEqual(service.metric("millrace_endpoints_total"), 4 * len(rules))
 
     def test_each_final_transcript_is_that_of_the_decoder_fed_directly(self):
-        rules = {"a": (0, 300, "segment"), "b": (1, 500, "reset"), "c": (2, 800, "segment"), "d": (3, 900, "reset")}
+        self.speak(2)
+        rules = {"a": (1, 300, "segment"), "b": (2, 800, "reset")}
         service = self.service("".join(pipeline(name, *rule) for name, rule in rules.items()))
         for name, (*_, on_endpoint) in rules.items():
             with self.subTest(name):
@@ -97,9 +97,7 @@ class Endpoints(SystemTest):
         for begin, end in zip([0, *ends], ends):
             paths.append(os.path.join(folder, f"{begin}.wav"))
             with wave.open(paths[-1], "wb") as file:
-                file.setnchannels(1)
-                file.setsampwidth(2)
-                file.setframerate(16000)
+                file.setparams((1, 2, 16000, 0, "NONE", ""))
                 file.writeframes(self.audio[2 * begin:2 * end])
         lines = subprocess.run([DIRECT, *(["--stream"] if one_stream else []), *paths], check=True,
                                capture_output=True, text=True, timeout=4 * PATIENCE).stdout.splitlines()

@@ -19,6 +19,7 @@ import urllib.request
 import websockets
 
 MILLRACE = os.environ["MILLRACE"]
+ALL_INPUTS = "ALL_INPUTS" in os.environ  # set by `scripts/test --all`: tests take all of their inputs, and not a part
 PATIENCE = 60  # seconds until a wait counts as failed; no test depends on speed
 LIST_AGE = 0.1  # seconds for which the service keeps a list and answers with it again
 # Parameters of a WebSocket client, which by default gives up after 10 s, and after 20 s without a pong.

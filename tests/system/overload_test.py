@@ -65,7 +65,7 @@ class TwiceTheLoad(unittest.TestCase):
     def overload(self, shed_after=None):
         overload = TwiceTheWorker(load=2, shed_after=shed_after)
         self.addCleanup(overload.close)
-        asyncio.run(overload.run(seconds=8))
+        asyncio.run(overload.run(seconds=5))
         self.assertFalse(overload.worker.work.done())
         streams, buffers = overload.streams, overload.bytes_of(overload.buffer)
         for record in overload.records:

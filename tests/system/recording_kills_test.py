@@ -12,9 +12,9 @@ from pathlib import Path
 
 import websockets
 
-from harness import MILLRACE, PATIENCE, SystemTest, run, samples
+from harness import ALL_INPUTS, MILLRACE, PATIENCE, SystemTest, run, samples
 
-KILLS = 50
+KILLS = 50 if ALL_INPUTS else 15
 CLIENTS = 4
 PIECE = 320  # frames of a message
 UNREAD = 20  # messages of the service; a client that reads none is closed after 10 s, and its stream is whole

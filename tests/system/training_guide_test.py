@@ -56,13 +56,19 @@ optimizer = torch.optim.Adam(made.parameters(), lr=1e-3)
 class Page(SystemTest):
     """Runs what the page prints, in a folder with speech and its labels."""
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.prepared = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        (cls.prepared / "speech").mkdir()
+        for path in SPEECH.glob("*.wav"):
+            shutil.copy(path, cls.prepared / "speech")
+        subprocess.run([PYTHON, "-c", PROGRAMS["training_labels"].text], cwd=cls.prepared, check=True, timeout=4 * PATIENCE)
+
     def setUp(self):
         super().setUp()
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        (self.folder / "speech").mkdir()
-        for path in SPEECH.glob("*.wav"):
-            shutil.copy(path, self.folder / "speech")
-        self.printed("training_labels")
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) / "page"
+        shutil.copytree(self.prepared, self.folder)
 
     def environment(self):
         path = os.path.dirname(os.environ["MILLRACE"]) + os.pathsep + os.environ["PATH"]

@@ -26,7 +26,7 @@ class Worker:
         self.stages = {"batch": [], "handover": [], "compute": [], "all": []}  # seconds of each row
         self.sizes, self.waited = [], 0.0
 
-    def run(self, streams, together=False, seconds=60, seed=1):
+    def run(self, streams, together=False, seconds=20, seed=1):
         ready = ready_times(streams, together, seconds, seed)
         waiting, handed, at, now, free, stalled = collections.deque(), collections.deque(), 0, 0.0, 0.0, 0
         while at < len(ready) or waiting:
