@@ -9,7 +9,6 @@ import random
 import struct
 import unittest
 
-import websockets
 
 import client_wire as wire
 from conformance_test import contract, crc32c
@@ -143,14 +142,8 @@ class Features(SystemTest):
     def test_vectors_are_packed_and_repeated_by_the_rule(self):
         self.check("f32", "f32le", align="packed", pad="repeat")
 
-    def test_halves_become_floats_without_a_loss(self):
-        self.check("f32", "f16le")
-
     def test_floats_become_the_nearest_halves(self):
         self.check("f16", "f32le")
-
-    def test_halves_stay_as_they_are(self):
-        self.check("f16", "f16le")
 
 
 class FractionalRate(SystemTest):
@@ -171,65 +164,6 @@ class FractionalRate(SystemTest):
                      (16, 21, 1.28, 1.68), (21, 26, 1.68, 2.08), (26, 31, 2.08, 2.48), (31, 32, 2.48, 2.56)])
                 self.assertEqual([row["right"] for row in self.rows(tap, name) if row["size"]], [1, 1, 0, 1, 1, 1, 0])
                 self.assertEqual((messages[-1]["frames"], messages[-1]["chunks"]), (28, 7))
-
-    def test_a_client_of_another_rate_is_refused(self):
-        service = self.service(self.PIPELINE)
-        self.tap(service)
-        for rate, status in (("12.5", 101), ("12.500001", 415), ("12", 415), ("25", 415)):
-            with self.subTest(rate):
-                self.assertEqual(refusal(service, rate=rate), status)
-
-
-def refusal(service, **query):
-    """The status of the answer to an upgrade."""
-    async def opened():
-        try:
-            async with service.connect(**query):
-                return 101
-        except websockets.InvalidStatusCode as error:
-            return error.status_code
-
-    return run(opened())
-
-
-class Refusals(SystemTest):
-    def test_a_stream_that_does_not_match_the_features_of_the_pipeline_is_refused(self):  # B12
-        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
-        self.tap(service)
-        for query, status in (({}, 101), ({"dim": DIM}, 101), ({"dim": 0}, 415), ({"dim": DIM + 1}, 415),
-                              ({"dim": 65536}, 415), ({"dim": -1}, 400), ({"channels": 1}, 415),
-                              ({"format": "s16le"}, 415), ({"format": "f32be"}, 415), ({"rate": 16000}, 415)):
-            with self.subTest(query):
-                self.assertEqual(refusal(service, **query), status)
-
-    def test_half_a_vector_at_the_end_is_rejected_and_the_rest_answered(self):  # B7
-        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
-        self.tap(service)
-
-        async def half():
-            async with service.connect() as connection:
-                await connection.send(packed(vectors(FILES[0])[:5], "f32")[:-4])
-                await connection.send('{"type":"end"}')
-                return (await read_all(connection))[0]
-
-        messages = run(half())
-        rejected = next(message for message in messages if message["type"] == "rejected")
-        self.assertEqual((rejected["code"], rejected["frames"]), ("values", 0))
-        self.assertEqual(messages[-1], {"type": "closed", "frames": 4, "chunks": 1})
-
-    def test_half_a_vector_over_zeromq_is_rejected_at_once(self):  # B7 B8
-        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
-        self.tap(service)
-        with Peer(service.zeromq_port) as peer:
-            stream = peer.open()
-            self.assertEqual(stream.frame, 4 * DIM)
-            stream.send_at(0, packed(vectors(FILES[0])[:5], "f32")[:-4])
-            rejected = stream.next()
-            self.assertEqual((rejected["code"], rejected["frames"]), ("values", 4))
-            stream.position = 4
-            stream.send(packed(vectors(FILES[0])[4:8], "f32")).command(wire.end)
-            row = next(message for message in stream.rest() if message["type"] == "result" and message["end"] > message["begin"])
-            self.assertEqual((row["begin"], row["end"], stream.received[-1]["frames"]), (4, 8, 4))
 
 
 if __name__ == "__main__":

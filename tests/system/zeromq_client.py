@@ -91,13 +91,6 @@ class Stream:
             data = data[count * self.frame:]
         return self
 
-    def send_packet(self, packet):
-        """Sends an Opus packet at the next position."""
-        assert self.credit()
-        self.send_at(self.position, packet)
-        self.position += 1
-        return self
-
     def send_at(self, at, data):
         """Sends any bytes at any position."""
         self.peer.send(wire.frames(self.number, at, data))
