@@ -269,38 +269,6 @@ class Absence(GpuFaultTest):
         self.assertIn('devices = ["cuda:5"]', done.stdout)
 
 
-class SlowCopies(GpuFaultTest):
-    def test_while_copies_are_slow_senders_are_paused_and_nothing_is_lost(self):  # F12
-        service = self.simulated("devices=1;check-leaks;hold-copies-while={folder}/held",
-                                 limits='stream_buffer = "500ms"\npause_buffer = "0s"')
-        worker = self.honest_on(service, "cuda:0", credits=2)
-        client = self.client(service)
-        client.send(packet(0))
-        self.assertEqual(client.message()["seq"], 0)
-        self.await_metric(service, 1, "millrace_h2d_copies_total")
-        service.touch("held")
-        self.addCleanup(service.remove, "held")  # otherwise a copy would wait forever
-        sent = 1
-        while not service.metric("millrace_ingest_paused_connections"):
-            for _ in range(10):
-                client.send(packet(sent))
-                sent += 1
-            service.recount()
-        self.assertEqual(service.metric("millrace_pinned_pool_exhausted_total"), 1)
-        self.assertEqual(service.metric("millrace_pinned_pool_acquire_wait_seconds_count"), 0)
-        self.assertEqual(service.metric("millrace_pinned_pool_bytes", state="free"), 0)
-        self.assertEqual(service.metric("millrace_h2d_copies_total"), 1)
-        self.assertEqual(len(worker.rows), 1 + 3)  # no batch closes without a slab
-        service.remove("held")
-        client.send(text(type="end"))
-        self.assertEqual([seq for seq, _, _ in self.results(client)], list(range(sent + 1)))
-        self.assertEqual([row.gap for row in worker.rows], [0] * (sent + 1))
-        service.recount()
-        self.assertGreaterEqual(service.metric("millrace_pinned_pool_acquire_wait_seconds_count"), 1)
-        self.assertEqual(service.metric("millrace_h2d_copies_total"), service.metric("millrace_batches_total"))
-        self.assertEqual(service.metric("millrace_ingest_paused_connections"), 0)
-
-
 class Hangs(GpuFaultTest):
     def test_a_device_that_hangs_does_not_keep_the_process_from_ending(self):
         service = self.simulated("devices=1;hold-copies", limits='drain = "1s"')

@@ -8,11 +8,9 @@ import unittest
 import urllib.parse
 
 import worker_wire as wire
-from faults import PACKET, text
-from harness import samples
+from faults import text
 from raw_worker import RawWorker
 from worker_faults import WorkerFaultTest, packet
-from zeromq_client import Peer
 
 OPTIONS = json.dumps({"lang": "xx"})
 PACKETS = 40  # packets of 100 ms
@@ -95,22 +93,6 @@ class Poison(WorkerFaultTest):
         self.assertEqual(self.poisonous.ended(), ("worker_failed", 1011))
         failed = [m["error"] for m in self.poisonous.messages if isinstance(m, dict) and m["type"] == "result"]
         self.assertEqual(failed, ["worker_failed"] * 2)
-
-    def test_over_zeromq_a_stream_that_kills_workers_ends_with_the_same_error(self):  # F32
-        def poison(service):
-            peer = Peer(service.zeromq_port)
-            self.addCleanup(peer.close)
-            self.poisonous = peer.open(id="poison", options=OPTIONS)
-
-            def send(number):
-                if number < SENT:
-                    self.poisonous.send(samples(number * PACKET, PACKET))
-            return send
-
-        self.play(poison)
-        messages = self.poisonous.rest()
-        self.assertEqual(messages[-1]["type"], "error")
-        self.assertEqual(messages[-1]["code"], "worker_failed")
 
 
 if __name__ == "__main__":
