@@ -2,7 +2,6 @@
 """How the service stops: the phases of a drain, which are `linger`, `notice` and the rest."""
 import collections
 import json
-import signal
 import unittest
 
 import client_wire as wire
@@ -104,18 +103,6 @@ class Drain(ManyClientsTest):
         self.assertGreater(len(set(times)), STREAMS / 2)
         self.assertLessEqual(max(times), 5000)
         self.assertEqual(service.wait(), 0)
-
-    def test_a_second_signal_cuts_streams_off_in_each_phase(self):
-        for key in "linger", "notice":
-            with self.subTest(key):
-                service = self.served(extra=LONG + f'{key} = "30min"\n')
-                with RawClient(service.port, upgrade()).opened() as client:
-                    self.terminate(service)
-                    wait_for(lambda: self.logged(service, f"phase={key}"), "the phase")
-                    service.process.send_signal(signal.SIGTERM)
-                    client.rest()
-                    self.assertIsNone(client.close_code)
-                    self.assertEqual(service.wait(), 1)
 
     def test_without_streams_the_service_stops_as_soon_as_it_has_lingered(self):
         service = self.served(extra=LONG + 'linger = "100ms"\nnotice = "30min"\n')

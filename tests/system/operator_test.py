@@ -40,6 +40,16 @@ class Operator(SystemTest):
         (again,) = wait_for(lambda: service.listed("workers"), "the next worker")
         self.assertEqual(again["last_failure"]["why"], "disconnect")
 
+    def test_ready_is_right_at_every_scrape_without_a_request_to_readyz(self):
+        service = self.service()
+        ready = lambda: service.metric("millrace_ready")
+        self.assertEqual(ready(), 0)
+        worker = RawWorker(service.workers).attached().beat()
+        wait_for(lambda: ready() == 1, "the worker to count")
+        worker.close()
+        wait_for(lambda: not service.listed("workers"), "the worker to be gone")
+        self.assertEqual(ready(), 0)  # even if the previous scrape was a moment ago
+
     def test_all_workers_that_attach_at_once_are_named_in_the_log(self):
         service = self.service()
         names = [f"gpu-{number}" for number in range(10)]

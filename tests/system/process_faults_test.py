@@ -69,16 +69,6 @@ class Configurations(FaultTest):
             self.assertEqual(code, 1)
             self.assertIn(f"{file}: cannot be read: No such file or directory", line)
 
-    def test_a_missing_listed_device_ends_the_start_with_exit_code_78(self):  # F11
-        service = self.served()  # for its folder
-        with open(service.config) as file:
-            config = file.read().replace("workers.sock", "others.sock")
-        with open(service.config + ".other", "w") as file:
-            file.write(config + '[gpu]\ndevices = ["cuda:999"]\n')
-        code, lines = complaint("serve", "--config", service.config + ".other")
-        self.assertEqual((code, len(lines)), (78, 1), lines)
-        self.assertIn('device "cuda:999" is not available: ', lines[0])
-
     def test_an_address_of_another_service_ends_the_start_and_stays_with_that_service(self):  # G1
         service = self.served()
         with open(service.config) as file:

@@ -3,7 +3,6 @@
 import array
 import asyncio
 import json
-import os
 import signal
 import struct
 import subprocess
@@ -114,44 +113,6 @@ class Stopped(CommandTest):
         (summary,) = self.command("verify", "--rows")
         self.assertTrue(summary.endswith("2 streams, 2 whole, 0 lost parts, rows of 2 streams cut again: good"), summary)
 
-    def test_a_wav_file_has_the_samples_and_silence_for_lost_frames(self):
-        folder, lines = self.exported("call")
-        (file,) = lines["call"]["files"]
-        self.assertEqual((file["begin"], file["end"]), (0, 6500))
-        self.assertEqual(frames_of(folder / file["file"]), self.first + bytes(2 * 500) + self.second)
-
-    def test_parts_and_segments_have_files_of_their_own(self):
-        for arguments in (("--gaps", "split"), ("--by", "segment")):
-            folder, lines = self.exported("call", *arguments)
-            places = [(file["begin"], file["end"]) for file in lines["call"]["files"]]
-            self.assertEqual(places, [(0, 4000), (4500, 6500)])
-            audio = [frames_of(folder / file["file"]) for file in lines["call"]["files"]]
-            self.assertEqual(audio, [self.first, self.second])
-
-    def test_floats_are_exported_bit_for_bit(self):
-        folder, lines = self.exported("music")
-        content = (folder / lines["music"]["files"][0]["file"]).read_bytes()
-        form = struct.unpack_from("<HHI", content, content.index(b"fmt ") + 8)
-        self.assertEqual(form, (3, 1, 16000))  # IEEE floats
-        self.assertTrue(content.endswith(self.floats))
-
-    def test_the_list_has_the_events_the_answers_and_the_totals(self):
-        _, lines = self.exported()
-        call = lines["call"]
-        self.assertEqual([(event["event"], event["cause"], event["position"]) for event in call["events"]],
-                         [("open", "client", 0), ("flush", "client", 4000), ("gap", "client", 4000), ("end", "client", 6500)])
-        self.assertEqual([answer["data"]["seq"] for answer in call["answers"]], [answer["seq"] for answer in call["answers"]])
-        self.assertEqual(call["totals"]["rows"], len(call["answers"]))
-        self.assertEqual(call["missing"], [])
-        self.assertEqual(lines["music"]["answers"], [])
-
-    def test_chunk_cuts_the_printed_events_into_the_rows_of_the_service(self):
-        number = self.listed()["call"]["number"]
-        events = self.folder / "events.jsonl"
-        events.write_text("\n".join(self.command("show", "--number", number)))
-        cut = subprocess.run([MILLRACE, "chunk", "--spec", "size=1600", "--events", events], capture_output=True, text=True)
-        self.assertEqual(cut.stdout.splitlines(), self.command("show", "--number", number, "--rows"))
-
     def test_a_chunk_has_only_schemas_channels_and_messages(self):
         # Other readers accept private records between chunks, but none in them.
         files = list(self.directory.glob("*.mcap"))
@@ -161,16 +122,6 @@ class Stopped(CommandTest):
             self.assertLessEqual(outside, {*range(0x01, 0x10), 0x81})
             self.assertLessEqual(inside, {0x03, 0x04, 0x05})
         self.assertEqual(set.union(*(inside for _, inside in found)), {0x04, 0x05})
-
-    def test_a_removed_stream_is_in_no_file(self):
-        number = self.listed()["call"]["number"]
-        self.command("rm", "--number", number)
-        self.assertEqual(list(self.listed()), ["music"])
-        content = b"".join(file.read_bytes() for file in self.directory.glob("*.mcap"))
-        self.assertNotIn(self.first[:200], content)
-        self.assertIn(self.floats, content)
-        self.command("show", "call", code=1)
-        self.assertTrue(self.command("verify", "--rows")[-1].endswith(": good"))
 
 
 class Live(CommandTest):
@@ -261,19 +212,6 @@ class Live(CommandTest):
         self.assertIn("left unsealed", self.command("verify", code=1)[0])
         self.assertEqual(self.command("repair")[-1], "1 file sealed")
         self.assertTrue(self.command("verify", "--rows")[-1].endswith("1 whole, 0 lost parts, rows of 1 stream cut again: good"))
-
-
-class Arguments(CommandTest):
-    def test_a_directory_that_does_not_exist_is_named_and_not_made(self):
-        for command in ("ls", "verify", "repair"):
-            self.command(command, code=1)
-        self.assertFalse(os.path.exists(self.directory))
-
-    def test_each_command_has_a_help_text(self):
-        for command in ("ls", "show", "verify", "repair", "export", "rm"):
-            done = subprocess.run([MILLRACE, "recordings", command, "--help"], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0)
-            self.assertIn("DIR", done.stdout)
 
 
 if __name__ == "__main__":

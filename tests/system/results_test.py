@@ -5,7 +5,6 @@ import select
 import socket
 import threading
 import unittest
-from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 import client_wire
 import worker_wire as wire
@@ -69,7 +68,7 @@ class Results(SystemTest):
         self.assertEqual(messages[-1]["chunks"], rows)
 
     def test_no_result_is_lost_however_large_results_are(self):
-        for length in 20_000, 300_000, 1_000_000:
+        for length in 20_000, 1_000_000:
             service = self.served(length)
             with self.subTest("WebSocket", length=length):
                 messages, code = run(self.stream(service))
@@ -108,17 +107,6 @@ class Results(SystemTest):
         self.assertEqual(messages[-1]["type"], "closed")
         self.assertEqual(results, list(range(1, messages[-1]["chunks"] + 1)))
         self.assertEqual((code, exit_code), (1012, 0))
-
-    def test_sigterm_waits_for_a_zeromq_client_that_reads_late(self):
-        service = self.served(12_000)
-        with Peer(service.zeromq_port, rcvhwm=1, rcvbuf=4096) as peer, ThreadPoolExecutor() as pool:
-            stream = peer.open().send(samples(0, ROWS * PACKET)).command(client_wire.end)
-            self.await_metric(service, ROWS + 1, "millrace_results_total", status="ok")
-            stopped = pool.submit(service.stop)
-            with self.assertRaises(TimeoutError):
-                stopped.result(3)
-            self.check(stream.rest())
-            self.assertEqual(stopped.result(), 0)
 
 
 if __name__ == "__main__":
