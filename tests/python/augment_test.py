@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function that changes streams before they are cut."""
-import threading
 import unittest
 
 import numpy as np
 from datasets import DatasetTest, arrays, contents, go, rows_of
 
 import millrace
-
-PATIENCE = 20  # seconds
 
 
 def add_noise(stream, generator):
@@ -155,27 +152,6 @@ class Augment(DatasetTest):
             with self.assertRaisesRegex(millrace.DataError, "stream 1 .*no such length") as raised:
                 data.next()
             self.assertEqual((raised.exception.reason, raised.exception.stream), ("function", 1))
-
-    def test_nan_of_the_function_is_an_error(self):
-        def divide(stream, generator):
-            stream.frames[3] = np.nan
-            return stream
-
-        streams = [np.ones(10, np.float32)]
-        with self.assertRaisesRegex(millrace.DataError, "not finite|NaN"):
-            list(self.data(streams, augment=divide, slots=1))
-
-    def test_rows_of_other_streams_are_filled_while_it_waits(self):
-        first, second = threading.Event(), threading.Event()
-
-        def meet(stream, generator):
-            mine, other = (first, second) if stream.stream == 0 else (second, first)
-            mine.set()
-            self.assertTrue(other.wait(PATIENCE), "the streams are changed one after the other")
-            return stream
-
-        batch = self.data(arrays(8, 8), augment=meet, threads=2).next()
-        self.assertEqual(len(batch.framed), 2)
 
 
 if __name__ == "__main__":

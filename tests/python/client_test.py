@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
-from clients import PIPELINE, ClientTest, comparable
+from clients import ClientTest, comparable
 from harness import PATIENCE, samples
 
 import millrace
@@ -56,27 +56,6 @@ class Waiting(ClientTest):
                 stream.end()
                 self.assertEqual([result.flags for result in stream], [Flag.LAST | Flag.END])
                 self.assertEqual(stream.totals, Closed(1600, 1))
-
-    def test_many_streams_at_once_with_a_thread_each(self):
-        served = self.service(PIPELINE.replace("slots = 2", "slots = 64"))
-        self.tap(served)
-        for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
-            client = millrace.Client(url)
-            ends = []
-
-            def one():
-                with client.open() as stream:
-                    for packet in range(20):
-                        stream.send(samples(packet * 1600, 1600))
-                    stream.end()
-                    ends.append((len(list(stream)), stream.totals))
-
-            threads = [threading.Thread(target=one) for _ in range(32)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(PATIENCE)
-            self.assertEqual(ends, [(21, Closed(32000, 20))] * 32)
 
     def test_leaving_a_stream_frees_its_slot(self):
         for url in self.urls():
@@ -186,14 +165,6 @@ class Errors(ClientTest):
                     for _ in stream:
                         pass
 
-    def test_half_a_frame_at_the_end_is_rejected_with_the_same_text_over_each_transport(self):
-        for url in self.urls():
-            with millrace.Client(url).open() as stream:
-                stream.send(b"\0\0\0")
-                stream.end()
-                rejected = [event for event in iter(stream.next, None) if isinstance(event, millrace.Rejected)]
-                self.assertEqual(rejected, [millrace.Rejected("values", "not a whole number of frames", 0)])
-
     def test_the_warning_about_clamped_values_is_an_event_and_is_logged(self):
         warned = millrace.Warned("values", "most values were clamped; f32 audio must be between -1 and 1")
         with millrace.Client(self.url("websocket")).open(id="mic", format="f32le") as stream, self.assertLogs("millrace") as logs:
@@ -272,16 +243,6 @@ class Features(ClientTest):
                 self.assertEqual(stream.totals, Closed(1600, 1))
             with millrace.Client(url).open(channels=1) as stream, self.assertRaisesRegex(ValueError, "has 1 channel"):
                 stream.send(np.zeros((1600, 2), np.int16))
-
-    def test_one_send_may_have_any_length(self):
-        frames = samples(0, 400_000)  # 800 kB; the service accepts messages of up to 64 KiB
-        for url in self.urls():
-            with millrace.Client(url).open() as stream:
-                sending = threading.Thread(target=lambda: (stream.send(frames), stream.end()))
-                sending.start()
-                self.assertEqual(sum(1 for _ in stream), 251)
-                sending.join()
-                self.assertEqual(stream.totals, Closed(400_000, 250))
 
     def test_the_format_and_shape_of_frames_default_to_those_of_the_pipeline(self):
         served = self.service('''[[pipeline]]

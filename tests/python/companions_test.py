@@ -50,14 +50,6 @@ class Arrays(DatasetTest):
             self.assertEqual(data.next().companions["labels"].dtype, dtype)
             self.check(labels, labels, lambda begin, size: size, (2, 4, 3))
 
-    def test_an_entry_for_several_frames_belongs_to_the_body_with_its_first_frame(self):
-        labels = entries([-(-length // 3) for length in LENGTHS])
-        self.check({"source": labels, "frames_per_entry": 3}, labels, lambda begin, size: -(-(begin + size) // 3) - -(-begin // 3), (2, 2, 1))
-
-    def test_several_entries_for_a_frame(self):
-        labels = entries([2 * length for length in LENGTHS])
-        self.check(labels, labels, lambda begin, size: 2 * size, (2, 8, 1))
-
     def test_a_ratio_may_be_given(self):
         labels = entries([1, 1])
         ratio = {"source": labels, "frames_per_entry": 9}
@@ -91,24 +83,6 @@ class Arrays(DatasetTest):
                                 (7, "companions.labels")):
             with self.assertRaisesRegex((ValueError, TypeError), text):
                 self.data(companions={"labels": companion})
-
-    def test_a_ratio_that_divides_no_length_is_asked_for(self):
-        for count in 101, 98:
-            with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
-                self.data(arrays(16000, 16000), companions={"labels": entries([count, count])})
-        data = self.data(arrays(16000, 16000), companions={"labels": entries([100, 100])})
-        self.assertEqual(data.companions["labels"].frames_per_entry, 160)
-
-    def test_a_ratio_that_lengths_show_by_coincidence_is_asked_for(self):
-        for lengths in range(16000, 16008), (16000, 15900), range(8000, 24000, 800):
-            with self.assertRaisesRegex(ValueError, "perhaps by coincidence: give it"):
-                self.data(arrays(*lengths), companions={"labels": entries([n // 160 + 1 for n in lengths])})
-        lengths = 5931, 13309, 16866, 17216, 21288, 26951, 28374, 28860
-        with self.assertRaisesRegex(ValueError, "161 frames per entry, perhaps by coincidence: give it"):
-            self.data(arrays(*lengths), companions={"labels": entries([n // 160 for n in lengths])})
-        lengths = range(8000, 24000, 1017)
-        data = self.data(arrays(*lengths), companions={"labels": entries([-(-n // 160) for n in lengths])})
-        self.assertEqual(data.companions["labels"].frames_per_entry, 160)
 
     def test_the_form_of_each_companion_is_compared(self):
         labels = entries([9, 9])

@@ -151,21 +151,6 @@ class Data(DatasetTest):
         (folder / "1.wav").unlink()
         self.fails(data, "1.wav", reason="read", stream=1)
 
-    def test_a_file_that_is_shorter(self):
-        folder = self.folder_of(8, 1200)
-        data = self.data(folder)
-        write_wav(folder / "1.wav", frames_of(1, 20))
-        self.fails(data, "1.wav", reason="length", stream=1)
-
-    def test_an_npy_file_that_is_missing_or_shorter(self):
-        for i, array in enumerate(arrays(8, 12)):
-            np.save(self.folder / f"{i}.npy", array)
-        data = self.data(millrace.catalogs.NpyFiles(self.folder))
-        np.save(self.folder / "1.npy", frames_of(1, 3))
-        self.fails(data, "1.npy", "shorter", reason="length", stream=1)
-        (self.folder / "1.npy").unlink()
-        self.fails(data, "1.npy", "No such file", reason="read", stream=1)
-
     def test_an_exception_of_an_object_comes_with_its_traceback(self):
         class Streams(millrace.catalogs.Arrays):
             _place = None
@@ -178,25 +163,6 @@ class Data(DatasetTest):
         for threads in 0, 2:
             data = self.data(Streams(arrays(8, 12)), threads=threads)
             self.fails(data, "the disk is on fire", "in read", reason="read", stream=1, step=0)
-
-    def test_batches_before_the_error_are_given(self):
-        streams = [np.ones(40, np.float32)]
-        streams[0][30] = np.nan
-        data = self.data(streams, slots=1)
-        steps = []
-        with self.assertRaises(millrace.DataError):
-            for batch in data:
-                steps.append(batch.step)
-        self.assertEqual(steps, list(range(data.step)))
-        self.assertIn(len(steps), (6, 7))
-
-    def test_after_the_error_seek_continues_behind_it(self):
-        streams = [np.ones(40, np.float32), np.ones(40, np.float32)]
-        streams[0][0] = np.nan
-        data = self.data(streams, slots=1, shuffle=False, mode="stateful")
-        self.fails(data, "NaN", reason="format", stream=0, step=0)
-        data.seek(0, 10)
-        self.assertEqual([batch.step for batch in data], list(range(10, 20)))
 
 
 class OfServers(unittest.TestCase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a Dataset: their rows are those of millrace.chunks, each frame once per epoch."""
+"""Batches of a Dataset: their rows are those of millrace.chunks."""
 import collections
 import contextlib
 import io
@@ -59,40 +59,11 @@ class Rows(DatasetTest):
             self.assertEqual(seen[stream], expected)
             self.assertEqual(seen[stream][0][3] & 3, millrace.Flag.START | millrace.Flag.RESET)
 
-    def test_each_epoch_has_every_frame_once_and_its_own_order(self):
-        data = self.data(arrays(*range(5, 25)), seed=3)
-        epochs = []
-        for epoch in range(3):
-            self.assertEqual((data.epoch, data.step), (epoch, 0))
-            frames = collections.Counter()
-            order = []
-            for batch in data:
-                self.assertEqual(batch.epoch, epoch)
-                for stream, begin, size, flags, values in rows_of(batch):
-                    frames.update((stream, begin + i) for i in range(size))
-                    order.append((stream, begin))
-            self.assertEqual(set(frames.values()), {1})
-            self.assertEqual(len(frames), sum(range(5, 25)))
-            epochs.append(order)
-        self.assertNotEqual(epochs[0], epochs[1])
-
     def test_len_is_the_number_of_steps(self):
         data = self.data()
         steps = len(data)
         self.assertEqual([batch.step for batch in data], list(range(steps)))
         self.assertEqual(len(list(data)), len(range(steps)))
-
-    def test_rows_come_in_the_order_of_slots_and_padding_rows_after_them(self):
-        data = self.data(arrays(40, 4, 4), slots=3)
-        self.assertEqual(data.slots, 3)
-        padded = 0
-        for batch in data:
-            slots = batch.slot.tolist()
-            self.assertEqual(len(slots), 3)
-            self.assertEqual(slots, sorted(slots))
-            self.assertEqual([slot == 3 for slot in slots], [size == 0 for size in batch.size.tolist()])
-            padded += slots.count(3)
-        self.assertGreater(padded, 0)
 
     def test_an_iteration_continues_where_the_last_one_was_left(self):
         whole = contents(self.data(seed=5))
@@ -113,29 +84,6 @@ class Rows(DatasetTest):
             go(data, epoch, step)
             self.assertEqual((data.epoch, data.step), (epoch, step))
             self.assertEqual(content(data.next()), epochs[epoch][step])
-
-    def test_a_stride_gives_every_second_step(self):
-        whole = contents(self.data())
-        for first in 0, 1:
-            data = self.data(stride=2, first_step=first)
-            self.assertEqual(contents(data), whole[first::2])
-            self.assertEqual(data.epoch, 1)
-            self.assertEqual(len(data), len(contents(data)))
-
-    def test_the_number_of_threads_does_not_change_the_batches(self):
-        streams = arrays(*range(5, 45))
-        expected = contents(self.data(streams, slots=8, threads=0))
-        for threads in 1, 3:
-            self.assertEqual(contents(self.data(streams, slots=8, threads=threads)), expected)
-
-    def test_the_batches_of_all_ranks_side_by_side_are_those_of_one(self):
-        streams = arrays(*range(5, 25))
-        whole = self.data(streams, slots=4)
-        ranks = [self.data(streams, slots=4, rank=rank, world=2) for rank in range(2)]
-        self.assertEqual([data.slots for data in ranks], [2, 2])
-        for batch, first, second in zip(whole, *ranks, strict=True):
-            rows = [row for part in (first, second) for row in rows_of(part)]
-            self.assertEqual(rows, rows_of(batch))
 
     def test_a_rule_with_all_keys_can_be_passed_as_it_is(self):
         data = self.data()
@@ -161,16 +109,6 @@ class Rows(DatasetTest):
         batches = [[(row.stream, row.size) for row in batch.framed] for batch in data]
         self.assertEqual(batches, [[(0, 10), (1, 7)], [(2, 21), (3, 4)]])
 
-    def test_several_catalogs_come_as_often_as_their_numbers_tell(self):
-        calls, noise = arrays(8, 8, 8, 8), [frames_of(50 + i, 8) for i in range(8)]
-        data = self.data([(calls, 1), (noise, 0.25)], slots=1)
-        self.assertEqual(data.streams, 12)
-        seen = [[row.stream for batch in data for row in batch.framed if row.begin == 0] for _ in range(4)]
-        for streams in seen:
-            self.assertEqual(sorted(stream for stream in streams if stream < 4), [0, 1, 2, 3])
-            self.assertEqual(sum(stream >= 4 for stream in streams), 2)
-        self.assertEqual({stream for streams in seen for stream in streams}, set(range(12)))
-
     def test_opened_has_names_and_meta(self):
         streams = millrace.catalogs.Arrays(arrays(8, 4), names=["a", "b/ü"], meta=[{"text": "hallo"}, None])
         data = self.data(streams)
@@ -181,13 +119,6 @@ class Rows(DatasetTest):
         self.assertEqual([data.meta(i) for i in range(2)], [{"text": "hallo"}, {}])
         with self.assertRaisesRegex(IndexError, "stream 2: there are 2 streams"):
             data.name(2)
-
-    def test_inner_events_cut_as_in_the_chunker(self):
-        events = [("frames", 6), ("gap", 10), ("frames", 3), ("reset", 0), ("frames", 3), ("end", 0)]
-        data = self.data(millrace.catalogs.Arrays([frames_of(0, 12)], events=[events]), slots=1)
-        rows = [[row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap]
-                for batch in data for row in sorted([*batch.framed, *batch.marks])]
-        self.assertEqual(rows, millrace.chunks(RULE, events))
 
 
 class Counts(DatasetTest):

@@ -2,17 +2,15 @@
 """Datasets whose batches come from servers, `millrace train-serve`."""
 import pickle
 import tempfile
-import threading
 import unittest
 import unittest.mock
 from importlib.util import find_spec
 from pathlib import Path
 
-from datasets import content, contents, go, write_wav
+from datasets import content, contents, go
 from harness import wait_for
 from training_server import TrainServer, write_speech
 
-import numpy as np
 
 import millrace
 
@@ -69,34 +67,12 @@ class Batches(ServedTest):
         self.assertEqual(contents(data), self.local)
         self.assertEqual(contents(data), self.second)
 
-    def test_the_ranks_have_their_parts(self):
-        for rank in range(2):
-            data = self.dataset(rank=rank, world=2)
-            self.assertEqual(data.slots, 2)
-            self.assertEqual(contents(data), contents(self.own(rank=rank, world=2)))
-            data.close()
-
-    def test_a_stride_gives_every_kth_step_of_each_epoch(self):
-        parts = [self.dataset(stride=3, first_step=part) for part in range(3)]
-        for expected in (self.local, self.second):
-            read = [contents(part) for part in parts]
-            self.assertEqual(read, [expected[part::3] for part in range(3)])
-            self.assertEqual([len(part) for part in parts], [len(range(part, len(self.second), 3)) for part in range(3)]
-                             if expected is self.local else [len(part) for part in parts])
-
     def test_a_loop_that_is_left_continues_at_its_next_step(self):
         data = self.dataset()
         first = [content(batch) for batch, _ in zip(data, range(5))]
         self.assertEqual(data.step, 6)  # zip takes one more
         go(data, 0, 5)
         self.assertEqual(first + contents(data), self.local)
-
-    def test_seek_continues_anywhere(self):
-        data = self.dataset([self.server.unix, self.start("second").unix])
-        for epoch, step in ((1, 7), (0, 0), (1, 2), (0, len(self.local) - 1)):
-            go(data, epoch, step)
-            self.assertEqual((data.epoch, data.step), (epoch, step))
-            self.assertEqual(contents(data), (self.local, self.second)[epoch][step:])
 
     def test_a_checkpoint_of_this_process_loads_and_the_other_way(self):
         own, data = self.own(), self.dataset()
@@ -142,16 +118,6 @@ class Batches(ServedTest):
         for server in data._open()._servers:
             self.assertIsNotNone(server._core.next(10))  # as if a signal handler had dropped it
         self.assertEqual(first + contents(data), self.local)
-
-    def test_arrays_that_are_kept_do_not_change(self):
-        data = self.dataset(buffers=4)
-        kept = [batch.data for batch, _ in zip(data, range(3))]
-        before = [array.copy() for array in kept]
-        data.seek(1, 0)
-        for _ in data:
-            pass
-        for array, copy in zip(kept, before):
-            self.assertTrue((array == copy).all())
 
     def test_more_batches_than_buffers_cannot_be_kept(self):
         data = self.dataset(buffers=4)
@@ -212,10 +178,6 @@ class End(ServedTest):
 
 
 class Refusals(ServedTest):
-    def test_a_world_that_does_not_divide_the_slots_is_refused(self):
-        with self.assertRaisesRegex(millrace.Refused, "world") as refused:
-            self.dataset(rank=0, world=3)
-        self.assertEqual(refused.exception.code, "plan")
 
     def test_servers_with_different_plans_are_refused(self):
         other = self.start("other", more="shuffle = false")
@@ -274,34 +236,6 @@ class Faults(ServedTest):
         self.assertEqual(len(steps), 1)
         self.assertEqual(wait_for(lambda: server.metric("millrace_training_errors_total", '{reason="read"}'), "the count"), 3)
         self.assertIsNone(server.process.poll())
-
-    def test_a_file_that_has_become_shorter_is_a_data_error(self):
-        server = TrainServer(self.damaged)
-        self.addCleanup(server.kill)
-        write_wav(self.files[0], np.zeros(10, "<i2"))  # shorter than in the index
-        with self.assertRaises(millrace.DataError) as raised:
-            contents(self.dataset(server.unix))
-        self.assertEqual(raised.exception.stream, 0)
-        self.assertEqual(raised.exception.reason, "length")
-
-
-class Metrics(ServedTest):
-    def test_trainers_batches_and_steps_are_counted(self):
-        server = self.start("counted")
-        data = self.dataset(server.unix, buffers=2)
-        for _ in range(5):
-            data.next()
-        self.assertEqual(server.metric("millrace_training_trainers"), 1)
-        self.assertGreaterEqual(server.metric("millrace_training_batches_total"), 5)
-        wait_for(lambda: server.metric("millrace_training_step") >= 4, "the batches that are given back")
-
-        def agree():  # as soon as the server has filled all buffers
-            batches = server.metric("millrace_training_batches_total")
-            return server.metric("millrace_training_frames_total") == batches * 4 * 160
-
-        wait_for(agree, "the frames of these batches")
-        data.close()
-        wait_for(lambda: server.metric("millrace_training_trainers") == 0, "the end of the trainer", every=0.1)
 
 
 if __name__ == "__main__":

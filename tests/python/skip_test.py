@@ -3,7 +3,6 @@
 import contextlib
 import json
 import logging
-import os
 import pickle
 import tempfile
 import unittest
@@ -56,31 +55,6 @@ class Skipping(DatasetTest):
                 self.assertIn("2.wav", first.message)
                 self.assertEqual(len([line for line in logged.output if "skipped" in line]), 1)
 
-    def test_the_name_of_a_skipped_stream_need_not_be_utf_8(self):
-        folder = self.folder_of_files()
-        path = os.path.join(os.fsencode(folder), b"gr\xf6.wav")
-        write_wav(folder / "a.wav", arrays(20)[0])
-        os.rename(folder / "a.wav", path)
-        data = self.skipping(folder)
-        os.remove(path)
-        with self.assertLogs("millrace", logging.WARNING) as logged:
-            list(data)
-        self.assertEqual(data.failed[0].name, os.fsdecode(b"gr\xf6"))
-        self.assertIn(os.fsdecode(path), data.failed[0].message)
-        self.assertIn("(gr\\udcf6) is skipped", logged.output[0])
-
-    def test_a_bad_value_costs_the_rows_up_to_the_end_and_the_next_stream_has_reset(self):
-        streams = [np.ones(40, np.float32), np.full(12, 2, np.float32)]
-        streams[0][17] = np.nan
-        data = self.skipping(streams, slots=1, shuffle=False, chunk={"size": 4})
-        rows = [(row.stream, row.begin, bool(row.flags & millrace.Flag.RESET)) for batch in data for row in batch.framed]
-        self.assertEqual(rows, [(0, 0, True), (0, 4, False), (0, 8, False), (0, 12, False),
-                                (1, 0, True), (1, 4, False), (1, 8, False)])
-        (failed,) = data.failed
-        self.assertEqual(failed, (0, 4, 0, "format"))
-        self.assertEqual(failed.name, "0")
-        self.assertEqual([mark.stream for batch in data for mark in batch.marks], [1])  # the end of the good stream
-
     def test_companions_and_augment_fail_as_frames_do(self):
         class Labels:
             values, element, frames_per_entry, entries_per_frame = 1, "s16", 1, 1
@@ -115,14 +89,6 @@ class Skipping(DatasetTest):
                                      [[row[0] for row in rows_of(batch) if row[0] != 2] for batch in clean])
                     self.assertEqual([(failed.stream, failed.reason) for failed in data.failed], [(2, reason)])
 
-    def test_ranks_keep_their_steps_and_shapes(self):
-        folder = self.folder_of_files()
-        ranks = [self.skipping(folder, rank=rank, world=2) for rank in range(2)]
-        (folder / "4.wav").unlink()
-        shapes = [[batch.data.shape for batch in rank] for rank in ranks]
-        self.assertEqual(shapes[0], shapes[1])
-        self.assertEqual(sorted(len(rank.failed) for rank in ranks), [0, 1])
-
     def test_a_stream_is_listed_once_per_epoch_also_if_its_rows_are_read_again(self):
         folder = self.folder_of_files()
         data = self.skipping(folder)
@@ -134,25 +100,6 @@ class Skipping(DatasetTest):
         self.assertEqual([(failed.epoch, failed.stream) for failed in data.failed], [(0, 2), (1, 2)])
         self.assertEqual(data.stats.failed, 2)
 
-    def test_a_stream_that_can_be_read_again_stays_skipped_after_a_loop_was_left(self):
-        folder = self.folder_of_files()
-        data = self.skipping(folder)
-        (folder / "4.wav").rename(self.folder / "away")
-        for _ in data:
-            if data.failed:
-                break
-        (self.folder / "away").rename(folder / "4.wav")
-        self.assertNotIn(4, [row.stream for batch in data for row in batch.framed])
-        self.assertIn(4, [row.stream for batch in data for row in batch.framed])  # in the next epoch
-
-    def test_the_number_of_threads_does_not_change_the_batches(self):
-        folder = self.folder_of_files()
-        data = [self.skipping(folder, slots=3, threads=threads) for threads in (0, 1, 3)]
-        (folder / "1.wav").unlink()
-        one, *others = [contents(each) for each in data]
-        for other in others:
-            self.assertEqual(other, one)
-
     def test_other_values_are_refused(self):
         for given in "ignore", "", True:
             with self.assertRaisesRegex(ValueError, "on_error = .* must be raise or skip"):
@@ -160,18 +107,6 @@ class Skipping(DatasetTest):
 
 
 class States(DatasetTest):
-    def test_after_a_seek_into_an_epoch_the_first_row_of_each_slot_has_reset(self):
-        data = self.data(arrays(30, 30, 30, 30), shuffle=False)
-        whole = contents(data)
-        for taken in 0, 3:
-            data.seek(0)
-            for _ in range(taken):
-                data.next()
-            data.seek(0, 5)
-            batch = data.next()
-            self.assertTrue(batch.reset.all())
-            self.assertEqual({row.reason for row in batch.framed}, {LOST})
-            self.assertEqual(contents(data), whole[6:])
 
     def test_states_go_on_after_a_checkpoint_and_where_the_data_set_stands(self):
         streams = arrays(30, 30, 30, 30)
@@ -235,20 +170,6 @@ class Served(unittest.TestCase):
         self.assertIn(server.metric("millrace_training_errors_total", '{reason="read"}'), (1, 2))
         wait_for(lambda: any("stream is skipped" in line for line in server.errors), "the log")
         self.assertEqual(len([line for line in server.errors if "stream is skipped" in line]), 1)
-
-    def test_a_seek_loses_the_states_and_a_new_connection_does_not(self):
-        server = TrainServer(self.folder)
-        self.addCleanup(server.kill)
-        for urls in [server.unix], [server.unix, server.tcp]:
-            data = millrace.Dataset(urls)
-            self.addCleanup(data.close)
-            data.seek(0, 5)
-            self.assertTrue(data.next().reset.all())
-            data.close()
-            self.assertNotIn(LOST, {row.reason for _ in range(3) for row in data.next().framed})
-            go(data, 0, 9)
-            self.assertNotIn(LOST, {row.reason for row in data.next().framed})
-            data.close()
 
     def test_an_epoch_without_a_step_is_a_value_error(self):
         keys = {"mode": "stateless", "rows": 12}
