@@ -219,7 +219,7 @@ TEST_CASE_METHOD(FlowFixture, "a client that sends nothing sends keepalives") {
 TEST_CASE_METHOD(FlowFixture,
                  "a service whose host acknowledges nothing and sends nothing is lost") {
   ScriptedService service(&open_and_wait);
-  Client client(service.url(), {.silence = 100ms});
+  Client client(service.url(), {.silence = 1s});  // longer than a connection may take to open
   ClientStream stream = client.open();
   const auto send_on = [&] {
     for (const std::string packet(50'000, 'x');;) stream.send(bytes_of(packet));
