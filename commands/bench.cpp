@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/bench.h"
+#include "commands/commands.h"
 
 #include <unistd.h>
 
@@ -198,17 +198,12 @@ class Bench {
 void bench(const BenchArguments& arguments, Console& console) {
   const BlockedSignals blocked;
   const Termination termination(exit_interrupted);
-  try {
-    raise_descriptor_limit();
-    Bench bench(arguments, console);
-    if (arguments.ramp.empty())
-      bench.run_once();
-    else
-      bench.ramp(time_of("--ramp", arguments.ramp));
-  } catch (const std::exception& error) {
-    console.err << "millrace bench: " << error.what() << '\n';
-    console.exit_code = 1;
-  }
+  raise_descriptor_limit();
+  Bench bench(arguments, console);
+  if (arguments.ramp.empty())
+    bench.run_once();
+  else
+    bench.ramp(time_of("--ramp", arguments.ramp));
 }
 
 void add_traffic(Command& command, BenchArguments& into) {
@@ -306,7 +301,7 @@ void add_bench_command(CommandLine& program, Console& console) {
       program.add("bench", "Load a running service with real-time streams and measure it");
   add_traffic(command, *arguments);
   add_ends(command, *arguments);
-  command.run([arguments, &console] { bench(*arguments, console); });
+  command.run(console, [arguments, &console] { bench(*arguments, console); });
 }
 
 }  // namespace millrace

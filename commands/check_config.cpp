@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/check_config.h"
+#include "commands/commands.h"
 
 #include <memory>
 #include <ostream>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/healthcheck.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <ostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -40,17 +40,18 @@ std::optional<Url> parse_url(std::string_view text) {
   return Url{*address, path.empty() ? "/" : std::string(path)};
 }
 
-Result<void, std::string> check(const HealthcheckArguments& arguments) {
+// Throws std::runtime_error if the service is not ready.
+void check(const HealthcheckArguments& arguments) {
+  const auto fail = [](const std::string& why) { throw std::runtime_error(why); };
   const auto timeout = parse_time(arguments.timeout);
-  if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time such as 2s";
+  if (!timeout) fail("--timeout: \"" + arguments.timeout + "\" must be a time such as 2s");
   const auto url = parse_url(arguments.url);
-  if (!url) return "--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH";
+  if (!url) fail("--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH");
   const auto& [host, port] = url->address;
   const auto status =
       get_status({net::ip::make_address(host), port}, readable(url->address), url->path, *timeout);
-  if (!status) return arguments.url + ": " + status.error();
-  if (*status != 200) return arguments.url + ": status " + std::to_string(*status);
-  return {};
+  if (!status) fail(arguments.url + ": " + status.error());
+  if (*status != 200) fail(arguments.url + ": status " + std::to_string(*status));
 }
 
 }  // namespace
@@ -63,12 +64,7 @@ void add_healthcheck_command(CommandLine& program, Console& console) {
       .shows_default();
   command.add("--timeout", &arguments->timeout, "Longest time to wait for the answer")
       .shows_default();
-  command.run([arguments, &console] {
-    const auto healthy = check(*arguments);
-    if (healthy) return;
-    console.err << "millrace healthcheck: " << healthy.error() << '\n';
-    console.exit_code = 1;
-  });
+  command.run(console, [arguments] { check(*arguments); });
 }
 
 }  // namespace millrace

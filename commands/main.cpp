@@ -8,18 +8,10 @@
 #include <cstring>
 #include <iostream>
 
-#include "commands/bench.h"
-#include "commands/check_config.h"
-#include "commands/chunk.h"
+#include "commands/commands.h"
 #include "commands/console/command_line.h"
 #include "commands/datasets/index.h"
 #include "commands/datasets/plan.h"
-#include "commands/healthcheck.h"
-#include "commands/recordings.h"
-#include "commands/replay.h"
-#include "commands/serve.h"
-#include "commands/stream.h"
-#include "commands/tap.h"
 #include "commands/train_serve/train_serve.h"
 
 namespace {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/commands.h"
 #include "commands/console/command_line.h"
 #include "commands/recorded/export/export.h"
 #include "commands/recorded/instant.h"

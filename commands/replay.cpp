@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/replay.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -210,14 +209,9 @@ void add_replay_command(CommandLine& program, Console& console) {
   Command command = program.add(
       "replay", "Replay recorded streams to workers or to a service, and print the answers");
   add_options(command, *arguments);
-  command.run([arguments, &console] {
+  command.run(console, [arguments, &console] {
     const BlockedSignals blocked;
-    try {
-      replay(*arguments, console);
-    } catch (const std::exception& error) {
-      console.err << "millrace replay: " << error.what() << '\n';
-      console.exit_code = 1;
-    }
+    replay(*arguments, console);
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/serve.h"
+#include "commands/commands.h"
 
 #include <sysexits.h>
 #include <unistd.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/stream.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -152,18 +151,14 @@ Client client_of(const std::string& url) {
   }
 }
 
+// Throws std::exception: a wrong argument, or too few descriptors.
 void stream(const StreamArguments& arguments, Console& console) {
-  try {
-    const Run run = plan_run(arguments);
-    Client client = client_of(arguments.url);
-    StreamingFiles files(client, run.plan, console);
-    for (std::size_t i = 0; i < run.parts.size(); ++i)
-      files.add(i % run.at_once, run.parts[i], arguments.repeat);
-    files.run();
-  } catch (const std::exception& error) {  // a wrong argument, or too few descriptors
-    console.err << "millrace stream: " << error.what() << '\n';
-    console.exit_code = 1;
-  }
+  const Run run = plan_run(arguments);
+  Client client = client_of(arguments.url);
+  StreamingFiles files(client, run.plan, console);
+  for (std::size_t i = 0; i < run.parts.size(); ++i)
+    files.add(i % run.at_once, run.parts[i], arguments.repeat);
+  files.run();
 }
 
 void add_options(Command& command, StreamArguments& into) {
@@ -224,7 +219,7 @@ void add_stream_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<StreamArguments>();
   Command command = program.add("stream", "Stream audio files to a service and print its messages");
   add_options(command, *arguments);
-  command.run([arguments, &console] { stream(*arguments, console); });
+  command.run(console, [arguments, &console] { stream(*arguments, console); });
 }
 
 }  // namespace millrace

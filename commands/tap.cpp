@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/tap.h"
+#include "commands/commands.h"
 
+#include <chrono>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -20,10 +20,28 @@
 namespace millrace {
 namespace {
 
+struct TapOptions {
+  std::string url;  // workers' address of the service; empty: the default
+  std::string pipeline = "default";
+  std::string data = "none", wait = "30s";
+};
+
+Duration wait_of(const std::string& text) {
+  const auto wait = parse_time(text);
+  if (wait && *wait >= Duration::zero()) return *wait;
+  throw std::invalid_argument("--wait: \"" + text + "\" must be a time such as 30s, or 0s");
+}
+
+// Prints every row of a pipeline as a line (tap_lines.h). The lines of a batch are flushed before
+// it is answered. While tap is the only worker, its answers to the rows are the lines. When another
+// worker attaches, tap leaves and attaches again as a watcher. Throws WorkerError.
 class Tap {
  public:
   Tap(const TapOptions& options, Console& console)
-      : options_(options), console_(console), lines_(options.checksums) {}
+      : options_(options),
+        wait_(wait_of(options.wait)),
+        console_(console),
+        lines_(options.data == "crc32c") {}
 
   // Works until the service ends it or a signal stops it. Returns true if it left because other
   // workers are attached.
@@ -44,7 +62,7 @@ class Tap {
     struct Stopped {};
     settings.pipeline = options_.pipeline;
     settings.name = "tap";
-    settings.wait = options_.wait;
+    settings.wait = wait_;
     settings.on_wait = [this](const std::string& why, Duration wait) {
       console_.err << "millrace tap: " << why << "; waiting for up to " << readable(wait)
                    << std::endl;
@@ -84,26 +102,15 @@ class Tap {
   }
 
   const TapOptions& options_;
+  const Duration wait_;  // longest wait until the service listens
   Console& console_;
   TapLines lines_;
 };
 
-Duration wait_of(const std::string& text) {
-  const auto wait = parse_time(text);
-  if (wait && *wait >= Duration::zero()) return *wait;
-  throw std::invalid_argument("--wait: \"" + text + "\" must be a time such as 30s, or 0s");
-}
-
 }  // namespace
-
-void tap(const TapOptions& options, Console& console) {
-  Tap tap(options, console);
-  if (tap.work()) tap.watch();
-}
 
 void add_tap_command(CommandLine& program, Console& console) {
   auto options = std::make_shared<TapOptions>();
-  auto values = std::make_shared<std::string>("none");
   Command command = program.add("tap", "Print each row of a pipeline as a line of JSON");
   command
       .add("--url", &options->url,
@@ -111,23 +118,16 @@ void add_tap_command(CommandLine& program, Console& console) {
       .type("unix:PATH|tcp://HOST:PORT");
   command.add("--pipeline", &options->pipeline, "Pipeline to watch; default: default").type("NAME");
   command
-      .add("--data", values.get(),
+      .add("--data", &options->data,
            "Data of each row: none, or crc32c, a checksum of its values; default: none")
       .one_of({"none", "crc32c"});
-  auto wait = std::make_shared<std::string>("30s");
-  command.add("--wait", wait.get(), "Longest time to wait until the service listens")
+  command.add("--wait", &options->wait, "Longest time to wait until the service listens")
       .type("TIME")
       .shows_default();
-  command.run([options, values, wait, &console] {
-    options->checksums = *values == "crc32c";
+  command.run(console, [options, &console] {
     const BlockedSignals blocked;
-    try {
-      options->wait = wait_of(*wait);
-      tap(*options, console);
-    } catch (const std::exception& error) {
-      console.err << "millrace tap: " << error.what() << '\n';
-      console.exit_code = 1;
-    }
+    Tap tap(*options, console);
+    if (tap.work()) tap.watch();
   });
 }
 

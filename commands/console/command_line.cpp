@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <exception>
 #include <ostream>
 #include <utility>
 
@@ -82,6 +83,17 @@ Command Command::add_command(const std::string& name, const std::string& descrip
 }
 
 void Command::run(std::function<void()> run) { app_.callback(std::move(run)); }
+
+void Command::run(Console& console, std::function<void()> run) {
+  app_.callback([&app = app_, &console, run = std::move(run)] {
+    try {
+      run();
+    } catch (const std::exception& error) {
+      console.err << "millrace " << app.get_name() << ": " << error.what() << '\n';
+      console.exit_code = 1;
+    }
+  });
+}
 
 CommandLine::CommandLine(const std::string& description, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, "millrace")) {

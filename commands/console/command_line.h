@@ -58,6 +58,9 @@ class Command {
 
   // Sets the function that runs the command, called when its arguments have been parsed.
   void run(std::function<void()> run);
+  // The same for a function that may throw: then one line on console.err, with the command's name,
+  // and exit code 1. `console` must outlive the CommandLine.
+  void run(Console& console, std::function<void()> run);
 
  private:
   CLI::App& app_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/chunk.h"
+#include "commands/commands.h"
 
 #include <sndfile.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/stream.h"
+#include "commands/commands.h"
 
 #include <sndfile.h>
 

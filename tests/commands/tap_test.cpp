@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/tap.h"
+#include "commands/commands.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "commands/console/command_line.h"
 #include "commands/console/termination.h"
 #include "commands/output/tap_lines.h"
 #include "recording/format/checksums.h"
@@ -53,31 +54,27 @@ void format(TapLines& lines, const HandedBatch& batch, RowColumns columns = {}) 
   lines.format(ReceivedBatch(batch).batch, columns, widths);
 }
 
-// Runs `tap` on its own thread. After join(): its output and its error.
+// Runs `tap` on its own thread. After join(): what it printed.
 class RunningTap {
  public:
   explicit RunningTap(const FakeService& service) : RunningTap(service.url()) {}
-  explicit RunningTap(const std::string& url) : options_{.url = url} {
-    thread_ = std::jthread([this] {
-      try {
-        tap(options_, console_);
-      } catch (const WorkerError& error) {
-        error_ = error.what();
-      }
+  explicit RunningTap(const std::string& url) {
+    thread_ = std::jthread([this, url] {
+      CommandLine program;
+      add_tap_command(program, console_);
+      program.run({"tap", "--url", url}, console_);
     });
   }
 
   void join() { thread_.join(); }
   std::string printed() const { return out_.str(); }
   std::string warnings() const { return err_.str(); }
-  const std::string& error() const { return error_; }
+  int exit_code() const { return console_.exit_code; }
 
  private:
   const BlockedSignals blocked_;
-  TapOptions options_;
   std::ostringstream out_, err_;
   Console console_{out_, err_};
-  std::string error_;
   std::jthread thread_;
 };
 
@@ -142,7 +139,7 @@ TEST_CASE("tap prints a batch before it answers it with the same lines") {
   CHECK(done.mark_answers == std::vector<Answer>{{Answer::Kind::json, marker_line}});
   service.send(Bye{});
   tap.join();
-  CHECK(tap.error().empty());
+  CHECK(tap.warnings() == "");
 }
 
 TEST_CASE(
@@ -168,7 +165,7 @@ TEST_CASE(
   service.hang_up();
   tap.join();
   CHECK(tap.printed() == lines({framed_line, marker_line}));
-  CHECK(tap.error().empty());
+  CHECK(tap.warnings() == "");
 }
 
 TEST_CASE("at SIGTERM tap answers its batches, sends Bye and returns") {
@@ -182,7 +179,7 @@ TEST_CASE("at SIGTERM tap answers its batches, sends Bye and returns") {
   (void)service.receive<Bye>();
   tap.join();
   CHECK(tap.printed() == lines({framed_line, marker_line}));
-  CHECK(tap.error().empty());
+  CHECK(tap.warnings() == "");
 }
 
 TEST_CASE("SIGTERM ends a tap that waits for a service, after a line about the wait") {
@@ -190,7 +187,7 @@ TEST_CASE("SIGTERM ends a tap that waits for a service, after a line about the w
   RunningTap tap("unix:" + (directory / "workers.sock"));
   ::kill(::getpid(), SIGTERM);
   tap.join();
-  CHECK(tap.error().empty());
+  CHECK(tap.exit_code() == 0);
   CHECK_THAT(tap.warnings(), Catch::StartsWith("millrace tap: no service at unix:") &&
                                  Catch::EndsWith("waiting for up to 30s\n"));
 }
@@ -202,5 +199,6 @@ TEST_CASE("tap reports an error if the service ends") {
   service.send_welcome();
   service.hang_up();
   tap.join();
-  CHECK_THAT(tap.error(), Catch::Contains("closed the connection"));
+  CHECK(tap.exit_code() == 1);
+  CHECK_THAT(tap.warnings(), Catch::Contains("closed the connection"));
 }

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/chunk.h"
-#include "commands/recordings.h"
+#include "commands/commands.h"
 #include "tests/commands/recorded/recorded_directory.h"
 #include "tests/commands/run_command.h"
 
