@@ -14,9 +14,8 @@
 #include "commands/console/termination.h"
 #include "commands/recorded/selection.h"
 #include "commands/recordings.h"
+#include "replay/replay.h"
 #include "replay/replay_pipeline.h"
-#include "replay/replay_to_service.h"
-#include "replay/replay_to_workers.h"
 #include "replay/selection.h"
 #include "schemas/text.h"
 
@@ -112,7 +111,6 @@ void select_by_time(const ReplayArguments& arguments,
 }
 
 // Runs the replay until it ends or a signal stops it.
-template <class Replay>
 bool run(Replay& replay) {
   const Termination termination([&replay] { replay.stop(); });
   const bool complete = replay.run();
@@ -123,18 +121,15 @@ bool run(const ReplayArguments& arguments, const PipelineChoice& choice,
          recording::Recordings& recordings, std::span<const recording::RecordedStream> streams,
          ReplayOutput& output) {
   const ScheduleRule rule = rule_of(arguments);
-  if (!arguments.url.empty()) {
-    ReplayToService replay(recordings, streams, arguments.url, rule, output);
-    return run(replay);
-  }
+  if (!arguments.url.empty())
+    return run(*replay_to_service(recordings, streams, arguments.url, rule, output));
   const auto address = workers_address(arguments.workers);
   if (!address)
     throw std::invalid_argument("--workers: \"" + arguments.workers +
                                 "\" must be unix:PATH or tcp://ADDRESS:PORT");
   const ReplayPipeline pipeline = value_of(replay_pipeline(streams, choice));
   if (!pipeline.note.empty()) output.notice(pipeline.note);
-  ReplayToWorkers replay(recordings, streams, pipeline, *address, rule, output);
-  return run(replay);
+  return run(*replay_to_workers(recordings, streams, pipeline, *address, rule, output));
 }
 
 void replay(const ReplayArguments& arguments, Console& console) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replay/replay_to_workers.h"
-
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -11,10 +9,9 @@
 
 #include "client/client_event.h"
 #include "client/lines/event_lines.h"
+#include "replay/replay.h"
 #include "replay/rows/replayed_rows.h"
-#include "replay/selection.h"
 #include "schemas/worker_messages.h"
-#include "transport/net/net.h"
 
 namespace millrace {
 namespace {
@@ -51,44 +48,34 @@ struct OpenWorkerStream {
   bool changed = false;    // it is in the list of changed streams
 };
 
-}  // namespace
+class ReplayToWorkers final : public Replay {
+ public:
+  ReplayToWorkers(recording::Recordings& recordings, std::span<const RecordedStream> streams,
+                  const ReplayPipeline& pipeline, const WorkersAddress& address,
+                  const ScheduleRule& rule, ReplayOutput& output)
+      : Replay(recordings, streams, rule, output),
+        pipeline_(pipeline),
+        returns_(main_, WorkerLanes::most_streams * returns_per_stream,
+                 [this](std::vector<Returned>& values) { on_returned(values); }),
+        lanes_(pipeline_, address, [this](const WorkerEvent& event) { on_worker(event); }) {}
 
-struct ReplayToWorkers::Impl {
-  Impl(recording::Recordings& its_recordings, std::span<const RecordedStream> its_streams,
-       const ReplayPipeline& its_pipeline, const WorkersAddress& address, const ScheduleRule& rule,
-       ReplayOutput& its_output)
-      : recordings(its_recordings),
-        streams(its_streams),
-        pipeline(its_pipeline),
-        speed(rule.speed),
-        output(its_output),
-        schedule(metas_of(recordings, streams), rule),
-        returns(main, WorkerLanes::most_streams * returns_per_stream,
-                [this](std::vector<Returned>& values) { on_returned(values); }),
-        lanes(pipeline, address, [this](const WorkerEvent& event) { on_worker(event); }) {}
-
-  bool run() {
-    pump(Clock::now());
-    main.run();
-    return !stopped;
-  }
-
+ private:
   // On the home thread: the views of the event end with the call.
   void on_worker(const WorkerEvent& event) {
     std::string text(event.what);
     if (!event.worker.empty()) text.append(": ").append(event.worker);
     if (!event.why.empty()) text.append(": ").append(event.why);
     const bool row = !event.stream.empty();  // its answer has the error already
-    net::post(main, [this, text = std::move(text), row] {
-      if (!row) output.notice(text);
+    net::post(main_, [this, text = std::move(text), row] {
+      if (!row) output_.notice(text);
       pump(Clock::now());
     });
   }
 
   void on_returned(std::vector<Returned>& values) {
     for (Returned& one : values) {
-      const auto found = open.find(one.stream);
-      if (found == open.end()) continue;
+      const auto found = open_.find(one.stream);
+      if (found == open_.end()) continue;
       OpenWorkerStream& stream = *found->second;
       if (const auto* batched = std::get_if<RowBatched>(&one.what)) {
         stream.rows.batched(batched->seq);
@@ -106,10 +93,10 @@ struct ReplayToWorkers::Impl {
     auto row = stream.rows.done(done.seq);
     if (!row) return;
     row->flags |= done.flags;
-    ++output.totals().rows;
+    ++output_.totals().rows;
     if (stream.comparison) stream.comparison->replayed(*row, done.answer);
-    if (done.answer.kind != Answer::Kind::none && !output.compares())
-      output.print(stream.lines.line(
+    if (done.answer.kind != Answer::Kind::none && !output_.compares())
+      output_.print(stream.lines.line(
           client_event::Result{.seq = row->seq,
                                .begin = row->begin,
                                .end = row->end(),
@@ -123,8 +110,8 @@ struct ReplayToWorkers::Impl {
   // An aborted stream of which no worker had a row is dropped too: without an error.
   void on_dropped(StreamId id, OpenWorkerStream& stream, const StreamDropped& dropped) {
     if (dropped.code)
-      output.failed(number(id), "failed at position " + std::to_string(stream.rows.position()) +
-                                    ": " + std::string(name_of(*dropped.code)));
+      output_.failed(number(id), "failed at position " + std::to_string(stream.rows.position()) +
+                                     ": " + std::string(name_of(*dropped.code)));
     if (stream.comparison) stream.comparison->cut();
     finish(id, stream);
   }
@@ -133,128 +120,100 @@ struct ReplayToWorkers::Impl {
     stream.rows.read_rest();
     AnswerComparison* const comparison = stream.comparison ? &*stream.comparison : nullptr;
     if (comparison) comparison->replayed_all();
-    if (!stream.rows.problem().empty()) output.failed(number(id), stream.rows.problem());
+    if (!stream.rows.problem().empty()) output_.failed(number(id), stream.rows.problem());
     if (stream.rows.differs_from_live())
-      output.failed(number(id), "its rows are not those of the live stream (the digest differs)");
-    output.totals().frames += stream.rows.frames();
-    output.totals().bytes += stream.rows.frames() * pipeline.options.frames.bytes();
-    output.over(number(id), streams[stream.index].meta.name, stream.items.missing(), comparison);
-    due.erase({stream.due, id});
-    schedule.over(stream.index);
-    open.erase(id);
+      output_.failed(number(id), "its rows are not those of the live stream (the digest differs)");
+    output_.totals().frames += stream.rows.frames();
+    output_.totals().bytes += stream.rows.frames() * pipeline_.options.frames.bytes();
+    output_.over(number(id), streams_[stream.index].meta.name, stream.items.missing(), comparison);
+    due_.erase({stream.due, id});
+    schedule_.over(stream.index);
+    open_.erase(id);
   }
 
-  // Begins streams, cuts rows, and waits for the next event.
-  void pump(Time now) {
-    if (stopped) return;
-    while (!due.empty() && due.begin()->first <= now) mark(due.begin()->second);
+  void pump(Time now) override {
+    if (stopped_) return;
+    while (!due_.empty() && due_.begin()->first <= now) mark(due_.begin()->second);
     begin_streams(now);
-    changing.swap(changed);
-    for (const StreamId id : changing)
-      if (const auto found = open.find(id); found != open.end()) cut(id, *found->second, now);
-    changing.clear();
-    if (!rows.empty()) lanes.hub().add(rows);
-    rows.clear();
-    if (!output.flush() || schedule.all_over()) return end();
-    wait(now);
+    changing_.swap(changed_);
+    for (const StreamId id : changing_)
+      if (const auto found = open_.find(id); found != open_.end()) cut(id, *found->second, now);
+    changing_.clear();
+    if (!rows_.empty()) lanes_.hub().add(rows_);
+    rows_.clear();
+    if (!output_.flush() || schedule_.all_over()) return end();
+    wait(next_due(now), now);
   }
 
   void begin_streams(Time now) {
-    if (lanes.workers() == 0) {
-      if (!std::exchange(waits, true)) output.notice("waiting for a worker");
+    if (lanes_.workers() == 0) {
+      if (!std::exchange(waits_, true)) output_.notice("waiting for a worker");
       return;
     }
-    waits = false;
-    while (const auto index = schedule.next(now)) {
-      if (!lanes.hub().stream_budget().try_take(1)) return;
-      const RecordedStream& stream = streams[*index];
-      const Pace pace{.speed = speed, .opened = from_wire(stream.meta.opened_steady), .begun = now};
-      schedule.begin(*index);
+    waits_ = false;
+    while (const auto index = schedule_.next(now)) {
+      if (!lanes_.hub().stream_budget().try_take(1)) return;
+      const RecordedStream& stream = streams_[*index];
+      schedule_.begin(*index);
       const StreamId id{stream.meta.number};
-      auto& added =
-          *open.emplace(id, std::make_unique<OpenWorkerStream>(recordings, stream, *index, pipeline,
-                                                               pace, output.compares()))
-               .first->second;
-      lanes.hub().open({.id = id,
-                        .name = stream.meta.name,
-                        .options = stream.meta.options,
-                        .returns = &returns});
+      auto& added = *open_
+                         .emplace(id, std::make_unique<OpenWorkerStream>(
+                                          recordings_, stream, *index, pipeline_,
+                                          pace_of(stream, now), output_.compares()))
+                         .first->second;
+      lanes_.hub().open({.id = id,
+                         .name = stream.meta.name,
+                         .options = stream.meta.options,
+                         .returns = &returns_});
       mark(id, added);
     }
   }
 
   void cut(StreamId id, OpenWorkerStream& stream, Time now) {
     stream.changed = false;
-    while (auto row = stream.rows.next(now)) rows.push_back(Hub::AddedRow{id, std::move(*row)});
-    due.erase({stream.due, id});
+    while (auto row = stream.rows.next(now)) rows_.push_back(Hub::AddedRow{id, std::move(*row)});
+    due_.erase({stream.due, id});
     stream.due = stream.rows.due();
-    if (stream.due != Time::max()) due.emplace(stream.due, id);
+    if (stream.due != Time::max()) due_.emplace(stream.due, id);
   }
 
   void mark(StreamId id) {
-    due.erase(due.begin());
-    OpenWorkerStream& stream = *open.at(id);
+    due_.erase(due_.begin());
+    OpenWorkerStream& stream = *open_.at(id);
     stream.due = Time::max();
     mark(id, stream);
   }
   void mark(StreamId id, OpenWorkerStream& stream) {
-    if (!std::exchange(stream.changed, true)) changed.push_back(id);
+    if (!std::exchange(stream.changed, true)) changed_.push_back(id);
   }
 
-  void wait(Time now) {
-    Time next = due.empty() ? Time::max() : due.begin()->first;
+  Time next_due(Time now) const {
+    const Time next = due_.empty() ? Time::max() : due_.begin()->first;
+    if (schedule_.all_begun()) return next;
     // A worker that attaches or leaves changes the room without a message for this thread.
-    if (!schedule.all_begun())
-      next = std::min(next, schedule.due() > now ? schedule.due() : now + room_period);
-    if (next >= timer_at && timer_at > now) return;
-    timer_at = next;
-    if (next == Time::max()) return;
-    timer.expires_at(next);
-    timer.async_wait([this](boost::system::error_code cancelled) {
-      if (!cancelled) pump(Clock::now());
-    });
+    return std::min(next, schedule_.due() > now ? schedule_.due() : now + room_period);
   }
 
-  void end() {
-    stopped = !schedule.all_over();
-    main.stop();
-  }
+  double rate() const { return pipeline_.options.frames.rate; }
 
-  double rate() const { return pipeline.options.frames.rate; }
-
-  recording::Recordings& recordings;
-  const std::span<const RecordedStream> streams;
-  const ReplayPipeline pipeline;
-  const double speed;
-  ReplayOutput& output;
-  ReplaySchedule schedule;
-  net::io_context main{1};
-  net::executor_work_guard<Executor> work{main.get_executor()};
-  Timer timer{main.get_executor()};
-  Time timer_at = Time::max();
-  std::unordered_map<StreamId, std::unique_ptr<OpenWorkerStream>> open;
-  std::set<std::pair<Time, StreamId>> due;  // streams that wait for their next event
-  std::vector<StreamId> changed, changing;  // streams that may have a row
-  std::vector<Hub::Arrival> rows;           // for the hub
-  bool waits = false;                       // for a worker
-  bool stopped = false;
-  ReturnBox returns;
-  WorkerLanes lanes;  // ends first: its rows refer to the streams
+  const ReplayPipeline pipeline_;
+  std::unordered_map<StreamId, std::unique_ptr<OpenWorkerStream>> open_;
+  std::set<std::pair<Time, StreamId>> due_;   // streams that wait for their next event
+  std::vector<StreamId> changed_, changing_;  // streams that may have a row
+  std::vector<Hub::Arrival> rows_;            // for the hub
+  bool waits_ = false;                        // for a worker
+  ReturnBox returns_;
+  WorkerLanes lanes_;  // ends first: its rows refer to the streams
 };
 
-ReplayToWorkers::ReplayToWorkers(recording::Recordings& recordings,
-                                 std::span<const RecordedStream> streams,
-                                 const ReplayPipeline& pipeline, const WorkersAddress& address,
-                                 const ScheduleRule& rule, ReplayOutput& output)
-    : impl_(std::make_unique<Impl>(recordings, streams, pipeline, address, rule, output)) {}
-ReplayToWorkers::~ReplayToWorkers() = default;
+}  // namespace
 
-bool ReplayToWorkers::run() { return impl_->run(); }
-
-void ReplayToWorkers::stop() {
-  net::post(impl_->main, [impl = impl_.get()] { impl->end(); });
+std::unique_ptr<Replay> replay_to_workers(recording::Recordings& recordings,
+                                          std::span<const RecordedStream> streams,
+                                          const ReplayPipeline& pipeline,
+                                          const WorkersAddress& address, const ScheduleRule& rule,
+                                          ReplayOutput& output) {
+  return std::make_unique<ReplayToWorkers>(recordings, streams, pipeline, address, rule, output);
 }
-
-std::uint16_t ReplayToWorkers::port() const { return impl_->lanes.port(); }
 
 }  // namespace millrace

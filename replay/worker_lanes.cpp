@@ -96,6 +96,5 @@ Hub& WorkerLanes::hub() { return impl_->pipeline.hub(); }
 std::uint64_t WorkerLanes::workers() const {
   return static_cast<std::uint64_t>(impl_->pipeline.stats().workers.value());
 }
-std::uint16_t WorkerLanes::port() const { return impl_->server->port(); }
 
 }  // namespace millrace

@@ -38,7 +38,6 @@ class WorkerLanes {
   Hub& hub();
   // The number of attached workers.
   std::uint64_t workers() const;
-  std::uint16_t port() const;  // 0 on a Unix socket
 
  private:
   struct Impl;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replay/replay_to_workers.h"
+#include "replay/replay.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -74,9 +74,9 @@ Outcome replay(const std::string& directory, bool compare = false,
   const auto pipeline = recording::expect(replay_pipeline(streams, {.chunk = chunk}));
   std::ostringstream out, err;
   ReplayOutput output(out, err, compare);
-  auto replay = std::make_unique<ReplayToWorkers>(
-      *recordings, streams, pipeline, WorkersAddress{.path = directory + "/workers.sock"},
-      ScheduleRule{}, output);
+  auto replay = replay_to_workers(*recordings, streams, pipeline,
+                                  WorkersAddress{.path = directory + "/workers.sock"},
+                                  ScheduleRule{}, output);
   Outcome outcome;
   std::jthread thread([&] {
     Worker worker("unix:" + directory + "/workers.sock", {.pipeline = pipeline.options.name});
