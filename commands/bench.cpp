@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/file_descriptor.h"
 #include "commands/console/command_line.h"
 #include "commands/console/termination.h"
@@ -75,7 +76,7 @@ LoadPlan plan_of(const BenchArguments& arguments) {
   plan.length = time_of("--duration", arguments.duration);
   plan.warm_up = time_of("--warm-up", arguments.warm_up);
   plan.jitter = time_of("--jitter", arguments.jitter);
-  plan.phase = *load::phase_named(arguments.phase);
+  plan.phase = *value_named<load::Phase>(arguments.phase);
   plan.window = arguments.every.empty() ? plan.length : time_of("--every", arguments.every);
   if (!arguments.life.empty()) plan.life = time_of("--life", arguments.life);
   if (plan.packet <= Duration::zero() || plan.length <= Duration::zero() ||
@@ -101,8 +102,8 @@ LoadTarget load_target(const BenchArguments& arguments, const LoadPlan& plan) {
     target.type.features = true;
     target.type.values = arguments.dim;
   }
-  if (!arguments.format.empty()) target.format = load::sent_format_named(arguments.format);
-  if (!arguments.files.empty() && target.format && target.format->name != "s16le")
+  if (!arguments.format.empty()) target.format = value_named<SampleFormat>(arguments.format);
+  if (!arguments.files.empty() && target.format && *target.format != SampleFormat::s16le)
     throw std::invalid_argument("--format: files are sent as s16le");
   target.rate = arguments.rate;
   read_files(arguments.files, target);

@@ -40,13 +40,13 @@ std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const Fram
                                             const SentAudio& sent, std::uint32_t clients) {
   StreamRequest request{.pipeline = target.pipeline, .options = target.options};
   (type.features ? request.dim : request.channels) = type.values;
-  request.format = sent.format.name;
+  request.format = name_of(sent.format);
   if (!sent.is_opus()) request.rate = sent.rate;
   if (const auto service = parse_service_url(target.url))
     return std::make_unique<WebSocketLoadTransport>(*service, std::move(request), clients);
   if (const auto service = parse_tcp_url(target.url))
     return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
-                                                 sent.format.value_bytes * type.values);
+                                                 size_of(sent.format) * type.values);
   throw std::runtime_error("\"" + target.url + "\" must be ws://HOST:PORT or tcp://HOST:PORT");
 }
 

@@ -25,10 +25,10 @@ std::size_t frames_in(Duration time, double rate) {
 }
 
 // Random values of these formats, and of the content of an Opus packet, are random bytes.
-std::vector<std::byte> noise(const SentFormat& format, std::size_t bytes) {
+std::vector<std::byte> noise(SampleFormat format, std::size_t bytes) {
   std::mt19937 random(1);
   std::vector<std::byte> all(bytes);
-  if (format.name != "f32le") {
+  if (format != SampleFormat::f32le) {
     std::ranges::generate(all, [&] { return static_cast<std::byte>(random()); });
     return all;
   }
@@ -46,14 +46,14 @@ Content::Content(const Schedule& schedule, const FrameType& type, const SentAudi
     : schedule_(schedule),
       comparable_(sent == plain(type)),
       element_(type.features ? Element::f32 : Element::s16),
-      frame_bytes_(sent.format.value_bytes * type.values),
+      frame_bytes_(size_of(sent.format) * type.values),
       packet_frames_(frames_in(schedule.plan().packet, type.rate)),
       sent_frames_(frames_in(schedule.plan().packet, sent.rate)),
       packet_bytes_(sent.is_opus() ? opus_packet : sent_frames_ * frame_bytes_),
       stamped_(comparable_ && !type.features && packet_bytes_ >= stamp_bytes),
       noise_(true),
       first_byte_(sent.is_opus() ? std::optional(opus_head(type.values)) : std::nullopt),
-      step_bytes_(std::max<std::size_t>(1, sent.format.value_bytes)),
+      step_bytes_(std::max<std::size_t>(1, size_of(sent.format))),
       period_(noise_bytes / step_bytes_ + 1) {
   frames_ = noise(sent.format, period_ * step_bytes_ + packet_bytes_);
 }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/time.h"
 
@@ -15,13 +14,6 @@ enum class Phase : std::uint8_t {
   random,   // at random times, like real clients
   step,     // all at the same time, the worst case
 };
-
-constexpr std::optional<Phase> phase_named(std::string_view name) {
-  if (name == "uniform") return Phase::uniform;
-  if (name == "random") return Phase::random;
-  if (name == "step") return Phase::step;
-  return std::nullopt;
-}
 
 // The amount of traffic and its times. The same plan gives the same traffic.
 struct LoadPlan {

@@ -116,20 +116,20 @@ TEST_CASE("files are sent unchanged, and repeat at their end") {
 
 TEST_CASE("packets of another format and rate have the frames of their time in the pipeline") {
   Schedule schedule({.packet = 20ms});
-  const Content mulaw(schedule, audio, {.format = *sent_format_named("mulaw"), .rate = 8000});
+  const Content mulaw(schedule, audio, {.format = SampleFormat::mulaw, .rate = 8000});
   CHECK(mulaw.packet_bytes() == 160);
   CHECK(mulaw.packet_frames() == 320);
   const Content stereo(schedule, {.values = 2},
-                       {.format = *sent_format_named("s24le"), .rate = 48'000});
+                       {.format = SampleFormat::s24le, .rate = 48'000});
   CHECK(stereo.packet_bytes() == 960 * 6);
-  const Content opus(schedule, audio, {.format = *sent_format_named("opus"), .rate = 16'000});
+  const Content opus(schedule, audio, {.format = SampleFormat::opus, .rate = 16'000});
   CHECK(packets_of(opus, 0, 0, 1).front() == std::byte{0xf8});
   CHECK(packets_of(opus, 0, 0, 1) != packets_of(opus, 0, 1, 1));
 }
 
 TEST_CASE("values that the service has converted are not compared") {
   Schedule schedule({});
-  const Content content(schedule, audio, {.format = *sent_format_named("s16le"), .rate = 8000});
+  const Content content(schedule, audio, {.format = SampleFormat::s16le, .rate = 8000});
   const std::vector<std::byte> any(3200);
   CHECK(content.matches(0, 0, 0, any, Element::s16));
 }
