@@ -10,7 +10,6 @@
 #include <memory>
 #include <new>
 #include <ostream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -24,16 +23,11 @@
 #include "service/log/log.h"
 #include "service/server/server.h"
 #include "service/watch/memory_use.h"
+#include "transport/net/peer_address.h"
 
 namespace millrace {
 
 namespace {
-
-std::string text_of(const Tcp::endpoint& endpoint) {
-  std::ostringstream text;
-  text << endpoint;
-  return text.str();
-}
 
 // Logs the memory that the service may need, and the memory that is available.
 void compare_memory(const Options& options, Log& log) {

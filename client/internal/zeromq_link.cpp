@@ -9,6 +9,7 @@
 
 #include "base/ring.h"
 #include "transport/net/limits.h"
+#include "transport/net/peer_address.h"
 #include "transport/net/socket_waits.h"
 #include "transport/net/spawn.h"
 
@@ -16,12 +17,6 @@ namespace millrace {
 namespace {
 
 using State = ZeromqDealer::State;
-
-std::string zeromq_endpoint(const Tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return "tcp://" + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
-         std::to_string(endpoint.port());
-}
 
 }  // namespace
 
@@ -100,7 +95,7 @@ class ZeromqLink::Connection {
           now + (link.deadline_ - now) / static_cast<int>(link.endpoints_.size());
       link.timer_.cancel();
       const Tcp::endpoint endpoint = link.endpoints_.pop_front();
-      link.dealer_.emplace(zeromq_endpoint(endpoint), max_service_message, link.silence_);
+      link.dealer_.emplace("tcp://" + text_of(endpoint), max_service_message, link.silence_);
       for (const int descriptor : link.dealer_->descriptors()) {
         SocketWaits& waits = link.waits_.emplace_back(link.executor_, descriptor);
         spawn(link.executor_, watch(self, waits, link.attempt_));

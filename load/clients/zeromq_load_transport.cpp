@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <sstream>
 #include <utility>
 #include <variant>
 
@@ -14,6 +13,7 @@
 #include "chunker/row.h"
 #include "load/clients/service_endpoint.h"
 #include "transport/net/limits.h"
+#include "transport/net/peer_address.h"
 
 namespace millrace::load {
 
@@ -25,19 +25,13 @@ namespace {
 constexpr Duration silence = std::chrono::seconds(30);
 constexpr std::uint64_t max_clients = std::uint64_t{1} << 24;
 
-std::string endpoint_of(const Tcp::endpoint& service) {
-  std::ostringstream text;
-  text << "tcp://" << service;
-  return text.str();
-}
-
 }  // namespace
 
 ZeromqLoadTransport::ZeromqLoadTransport(const ServiceUrl& service, StreamRequest request,
                                          std::uint32_t clients, std::size_t frame_bytes)
     : request_(std::move(request)),
       frame_bytes_(frame_bytes),
-      dealer_(endpoint_of(find_endpoint(service)), max_service_message, silence),
+      dealer_("tcp://" + text_of(find_endpoint(service)), max_service_message, silence),
       streams_(clients),
       decoder_(max_service_message) {}
 
