@@ -2,9 +2,6 @@
 #include "service/admin/admin_pages.h"
 
 #include <algorithm>
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -15,12 +12,8 @@ namespace millrace {
 
 namespace {
 
-HttpAnswer page(unsigned status, const boost::json::object& content) {
-  return {.status = status, .type = "application/json", .body = serialize(content) + "\n"};
-}
-
-HttpAnswer page(const JsonObject& content) {
-  return {.status = 200, .type = "application/json", .body = content.done() + "\n"};
+HttpAnswer page(const JsonObject& content, unsigned status = 200) {
+  return {.status = status, .type = "application/json", .body = content.done() + "\n"};
 }
 
 std::string text_of(const StreamLine& line) {
@@ -64,27 +57,26 @@ std::string text_of(const WorkerStatus& worker, std::string_view pipeline) {
   return object.done();
 }
 
-boost::json::array list_of(const std::vector<std::string>& texts) {
-  return boost::json::array(texts.begin(), texts.end());
-}
-
 }  // namespace
 
 HttpAnswer alive_page(const std::vector<std::string>& reasons) {
-  if (reasons.empty()) return page(200, {{"alive", true}});
-  return page(503, {{"alive", false}, {"reasons", list_of(reasons)}});
+  if (reasons.empty()) return page(JsonObject().boolean("alive", true));
+  return page(JsonObject().boolean("alive", false).texts("reasons", reasons), 503);
 }
 
 HttpAnswer ready_page(const std::vector<std::string>& reasons) {
-  return page(reasons.empty() ? 200 : 503,
-              {{"ready", reasons.empty()}, {"reasons", list_of(reasons)}});
+  return page(JsonObject().boolean("ready", reasons.empty()).texts("reasons", reasons),
+              reasons.empty() ? 200 : 503);
 }
 
 HttpAnswer missing_page() {
-  return page(404, {{"error",
-                     {{"message",
-                       "no such page; the pages are / /metrics /livez /readyz /status /streams "
-                       "/workers /log /history"}}}});
+  const std::string error =
+      JsonObject()
+          .text("message",
+                "no such page; the pages are / /metrics /livez /readyz /status /streams /workers "
+                "/log /history")
+          .done();
+  return page(JsonObject().raw("error", error), 404);
 }
 
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {

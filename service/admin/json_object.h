@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/string_view.hpp>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 
@@ -37,6 +39,9 @@ class JsonObject {
     std::snprintf(digits, sizeof digits, "%.*f", decimals,
                   std::chrono::duration<double>(value).count());
     return raw(key, digits);
+  }
+  JsonObject& texts(std::string_view key, const std::vector<std::string>& values) {
+    return raw(key, serialize(boost::json::array(values.begin(), values.end())));
   }
   // Requires: `value` is JSON.
   JsonObject& raw(std::string_view key, std::string_view value) {

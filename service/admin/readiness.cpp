@@ -2,8 +2,6 @@
 #include "service/admin/readiness.h"
 
 #include <algorithm>
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
 #include "base/result.h"
 #include "service/admin/admin_pages.h"
@@ -17,10 +15,6 @@ namespace {
 
 std::string no_worker(const Readiness::Pipeline& pipeline) {
   return "pipeline " + pipeline.name + " has no worker";
-}
-
-std::string json_list(const std::vector<std::string>& texts) {
-  return serialize(boost::json::array(texts.begin(), texts.end()));
 }
 
 std::string names(const std::vector<Readiness::Pipeline>& pipelines) {
@@ -79,8 +73,8 @@ HttpAnswer status_page(const Readiness& readiness, bool draining) {
   return {.body = JsonObject()
                       .boolean("ready", reasons.empty())
                       .boolean("draining", draining)
-                      .raw("reasons", json_list(reasons))
-                      .raw("degraded", json_list(readiness.degraded()))
+                      .texts("reasons", reasons)
+                      .texts("degraded", readiness.degraded())
                       .raw("pipelines", pipelines.done())
                       .done() +
                   "\n"};

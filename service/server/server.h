@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "monitoring/exporter.h"
-#include "monitoring/history.h"
 #include "monitoring/service_stats.h"
+#include "service/admin/history.h"
 #include "service/admin/live_lists.h"
 #include "service/admin/readiness.h"
 #include "service/config/drain_times.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitoring/history.h"
+#include "service/admin/history.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <utility>
+
+#include "schemas/json_text.h"
 
 namespace millrace {
 
@@ -35,21 +37,6 @@ bool is_kept(std::string_view line) {
                              [line](std::string_view begin) { return line.starts_with(begin); });
 }
 
-std::string text_of(double number) {
-  char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
-}
-
-// As a string of JSON. The text format of Prometheus has no control characters within a line.
-std::string in_quotes(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') quoted += '\\';
-    quoted += letter;
-  }
-  return quoted + '"';
-}
-
 }  // namespace
 
 void History::add(std::string_view metrics, Time now) {
@@ -76,24 +63,27 @@ void History::add(std::string_view metrics, Time now) {
 
 const std::string& History::json() {
   if (!json_.empty()) return json_;
-  std::string times, series;
+  json_ = R"({"times":[)";
   for (const Sample& sample : samples_) {
     const std::chrono::duration<double> time = sample.time.time_since_epoch();
-    times.append(times.empty() ? "" : ",").append(text_of(time.count()));
+    append_number(json_ += &sample == &samples_.front() ? "" : ",", time.count());
   }
-  for (std::size_t i = 0; !samples_.empty() && i < series_.size(); ++i)
-    series.append(i == 0 ? "" : ",").append(in_quotes(series_[i]) + ":" + values_of(i));
-  return json_ = "{\"times\":[" + times + "],\"series\":{" + series + "}}\n";
+  json_ += R"(],"series":{)";
+  for (std::size_t i = 0; !samples_.empty() && i < series_.size(); ++i) {
+    append_string(json_ += i == 0 ? "" : ",", series_[i]);
+    append_values(json_ += ':', i);
+  }
+  return json_ += "}}\n";
 }
 
-std::string History::values_of(std::size_t series) const {
+void History::append_values(std::string& to, std::size_t series) const {
   const double first = samples_.front().values[series];
   if (std::ranges::all_of(samples_, [&](const auto& one) { return one.values[series] == first; }))
-    return text_of(first);
-  std::string values;
+    return append_number(to, first);
+  std::string_view before = "[";
   for (const Sample& sample : samples_)
-    values.append(values.empty() ? "[" : ",").append(text_of(sample.values[series]));
-  return values + "]";
+    append_number(to += std::exchange(before, ","), sample.values[series]);
+  to += ']';
 }
 
 }  // namespace millrace

@@ -41,7 +41,7 @@ class History {
     std::vector<double> values;  // in the order of series_
   };
 
-  std::string values_of(std::size_t series) const;
+  void append_values(std::string& to, std::size_t series) const;
 
   std::vector<std::string> series_;
   std::deque<Sample> samples_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitoring/history.h"
+#include "service/admin/history.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>
