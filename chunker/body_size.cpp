@@ -3,16 +3,10 @@
 
 #include <algorithm>
 
+#include "chunker/mix.h"
+
 namespace millrace {
 namespace {
-
-// splitmix64
-constexpr std::uint64_t mix(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
 
 // 64-bit FNV-1a
 constexpr std::uint64_t hash(std::string_view text) {

@@ -5,19 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "chunker/mix.h"
+
 namespace millrace::load {
 
 namespace {
 
 enum Draw : std::uint64_t { phase_draw, jitter_draw, life_draw, end_draw };
-
-// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 Duration part_of(Duration time, double part) {
   return Duration(static_cast<Duration::rep>(static_cast<double>(time.count()) * part));
