@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/admin/stream_walk.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -112,27 +110,4 @@ TEST_CASE("streams that come and go between two slices make no stream be listed 
   sort(list.lines, StreamOrder::name, list.lines.size());
   CHECK(list.lines.size() >= streams - 1);
   CHECK(std::ranges::adjacent_find(list.lines, {}, &StreamLine::name) == list.lines.end());
-}
-
-// Run by hand: service_test '[figures]'
-TEST_CASE("the CPU time of the longest slice of a walk over 10 000 streams", "[.figures]") {
-  const auto spent = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
-  ManyStreams many(10'000);
-  for (const auto order : {StreamOrder::age, StreamOrder::held, StreamOrder::name})
-    for (const std::uint32_t limit : {10u, 1000u, 10'000u}) {
-      StreamWalk walk({.order = order, .limit = limit}, Clock::now());
-      std::chrono::nanoseconds longest{}, all{};
-      for (bool complete = false; !complete;) {
-        const auto began = spent();
-        complete = walk.step(many.t.admission->table());
-        longest = std::max(longest, spent() - began);
-        all += spent() - began;
-      }
-      WARN("order " << static_cast<int>(order) << ", limit " << limit << ": "
-                    << longest.count() / 1000 << " us of " << all.count() / 1000);
-    }
 }

@@ -3,13 +3,12 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <sstream>
 
-#include "commands/console/command_line.h"
 #include "input/voice_detector.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/options.h"
 #include "service/config/print_options.h"
+#include "tests/commands/run_command.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace millrace;
@@ -17,22 +16,12 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-struct Output {
-  std::string out, err;
-  int exit_code;
-};
-
 // The output of the command for a file with this text.
-Output check(const std::string& text) {
+test::CommandOutput check(const std::string& text) {
   const TemporaryDirectory directory;
   const std::string file = directory / "millrace.toml";
   std::ofstream(file) << text;
-  std::ostringstream out, err;
-  Console console{out, err};
-  CommandLine program;
-  add_check_config_command(program, console);
-  program.run({"check-config", file}, console);
-  return {out.str(), err.str(), console.exit_code};
+  return test::run_command(add_check_config_command, {"check-config", file});
 }
 
 std::string effective(const std::string& text) {
@@ -45,7 +34,7 @@ std::string effective(const std::string& text) {
 }  // namespace
 
 TEST_CASE("check-config prints every value that is in force") {
-  const Output output = check(R"([listen]
+  const test::CommandOutput output = check(R"([listen]
 workers = "unix:/run/w.sock"
 threads = 2
 [[pipeline]]
@@ -200,18 +189,14 @@ TEST_CASE("check-config takes the file by position and by name") {
   using Arguments = std::vector<std::string>;
   for (const auto& arguments :
        {Arguments{"check-config", file}, Arguments{"check-config", "--config", file}}) {
-    std::ostringstream out, err;
-    Console console{out, err};
-    CommandLine program;
-    add_check_config_command(program, console);
-    program.run(arguments, console);
-    CHECK(console.exit_code == 1);
-    CHECK_THAT(err.str(), Contains("/nonexistent/m.toml: cannot be read"));
+    const test::CommandOutput output = test::run_command(add_check_config_command, arguments);
+    CHECK(output.exit_code == 1);
+    CHECK_THAT(output.err, Contains("/nonexistent/m.toml: cannot be read"));
   }
 }
 
 TEST_CASE("check-config fails with one line about the error") {
-  const Output output = check("[listen]\nthreads = 0\n");
+  const test::CommandOutput output = check("[listen]\nthreads = 0\n");
   CHECK(output.exit_code == 1);
   CHECK(output.out == "");
   CHECK_THAT(output.err,

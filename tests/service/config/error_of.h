@@ -19,4 +19,14 @@ inline std::string pipeline_error(const std::string& keys) {
   return error_of("[[pipeline]]\n" + keys);
 }
 
+// What the error for this value of a key says is allowed, if it names the key, the value and the
+// line; otherwise the whole error. `table` is "pipeline", "listen" …, and `key` may have dots.
+inline std::string allowed(const std::string& table, const std::string& key,
+                           const std::string& value, const std::string& others = "") {
+  const std::string head = table == "pipeline" ? "[[pipeline]]" : "[" + table + "]";
+  const std::string error = error_of(head + "\n" + key + " = " + value + "\n" + others);
+  const std::string begin = "m.toml:2: key '" + table + "." + key + "' = " + value + ": ";
+  return error.starts_with(begin) ? error.substr(begin.size()) : error;
+}
+
 }  // namespace millrace::test

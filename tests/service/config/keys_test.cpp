@@ -71,23 +71,16 @@ Options options_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the document has a row for each key of each section, and for no other") {
+TEST_CASE("the document has a row for each key of each table, and for no other") {
   for (const std::string& section : sections) {
     CAPTURE(section);
     CHECK(documented("`" + section + "`") == known_in(section));
   }
-}
-
-TEST_CASE("the document has a row for each key of a chunk rule, and for no other") {
-  CHECK(documented("key of `chunk`") == known_in("[[pipeline]]\n[pipeline.chunk]"));
-}
-
-TEST_CASE("the document has a row for each key of endpoint, and for no other") {
-  CHECK(documented("key of `endpoint`") == known_in("[[pipeline]]\n[pipeline.endpoint]"));
-}
-
-TEST_CASE("the document has a row for each key of record, and for no other") {
-  CHECK(documented("key of `record`") == known_in("[[pipeline]]\n[pipeline.record]"));
+  for (const std::string table : {"chunk", "endpoint", "record"}) {
+    CAPTURE(table);
+    CHECK(documented("key of `" + table + "`") ==
+          known_in("[[pipeline]]\n[pipeline." + table + "]"));
+  }
 }
 
 TEST_CASE("the document names each key of batch, and each key that is not implemented") {

@@ -23,106 +23,19 @@ PipelineOptions pipeline(const std::string& keys) {
 
 TEST_CASE("an empty configuration has defaults that work, on loopback") {
   const Options options = parsed("");
-  CHECK(options.listen.websocket == TcpAddress{"127.0.0.1", 8080});
-  CHECK(options.listen.zeromq == TcpAddress{"127.0.0.1", 5555});
-  CHECK(options.listen.admin == TcpAddress{"127.0.0.1", 9464});
   CHECK(!options.listen.workers.empty());
   CHECK(options.listen.threads >= 1);
   REQUIRE(options.pipelines.size() == 1);
   const PipelineOptions& pipeline = options.pipelines[0];
   CHECK(pipeline.name == "default");
-  CHECK(pipeline.frames == FrameType{Element::s16, 1, 16000, false});
-  CHECK(pipeline.dtype == Element::s16);
   CHECK(pipeline.chunk == ChunkRule{.spec = {.size = 1600}});
-  CHECK(pipeline.batch.slots == 64);
-  CHECK(pipeline.batch.rows == 16);
-  CHECK(pipeline.batch.max_wait == 2ms);
-  CHECK(pipeline.batch.row_buckets.empty());
-  CHECK(pipeline.batch.stateful);
-  CHECK(pipeline.required);
-  CHECK(pipeline.worker_wait == 30s);
-  CHECK(pipeline.bye_wait == 60s);
   CHECK(pipeline.stream_frames == 80'000);
   CHECK(pipeline.pause_frames == 1'920'000);
-}
-
-TEST_CASE("the log has a level and a format") {
-  CHECK(parsed("").log == LogOptions{.level = LogLevel::info, .format = LogFormat::text});
-  CHECK(parsed("[log]\nlevel = \"error\"\nformat = \"json\"").log ==
-        LogOptions{.level = LogLevel::error, .format = LogFormat::json});
-  CHECK(parsed("[log]\nlevel = \"warning\"").log.level == LogLevel::warning);
-}
-
-TEST_CASE("the try page is off by default") {
-  CHECK_FALSE(parsed("").listen.try_page);
-  CHECK(parsed("[listen]\ntry_page = true").listen.try_page);
 }
 
 TEST_CASE("the ZeroMQ listener can be off") {
   CHECK(parsed("[listen]\nzeromq = \"off\"").listen.zeromq == std::nullopt);
   CHECK(parsed("[listen]\nzeromq = \"tcp://[::1]:0\"").listen.zeromq == TcpAddress{"::1", 0});
-}
-
-TEST_CASE("the example of the design is understood") {
-  const auto result = parse_options(R"(
-[listen]
-websocket = "127.0.0.1:8081"
-zeromq    = "tcp://127.0.0.1:5555"
-workers   = "unix:/run/millrace/workers.sock"     # workers_remote = "tcp://…" is off by default
-admin     = "127.0.0.1:9465"
-threads   = 3
-[[pipeline]]
-name  = "asr"
-rate  = 16000                      # frames per second; dim = 80 makes it a pipeline of features
-slots = 32
-chunk = { size = "100ms" }         # the keys of Spec and rule, align, pad; or { preset = "silero-16k" }
-batch = { rows = 8, max_wait = "5ms" }
-)",
-                                    "m.toml");
-  REQUIRE(result.has_value());
-  const Options& options = result->options;
-  CHECK(options.listen == ListenOptions{{"127.0.0.1", 8081},
-                                        TcpAddress{"127.0.0.1", 5555},
-                                        {"127.0.0.1", 9465},
-                                        "/run/millrace/workers.sock",
-                                        3});
-  CHECK(options.pipelines.at(0).name == "asr");
-  CHECK(options.pipelines[0].batch.slots == 32);
-  CHECK(options.pipelines[0].batch.rows == 8);
-  CHECK(options.pipelines[0].batch.max_wait == 5ms);
-}
-
-TEST_CASE("the listener for workers on other machines is off by default") {
-  CHECK(!parsed("").listen.workers_remote);
-  CHECK(parsed("[listen]\nworkers_remote = \"tcp://[::1]:7000\"").listen.workers_remote ==
-        TcpAddress{"::1", 7000});
-}
-
-TEST_CASE("the remaining keys of a pipeline are read") {
-  const PipelineOptions audio = pipeline(R"(
-channels = 2
-frames = "s16"
-dtype = "f32"
-state = "none"
-slots = 4
-required = false
-worker_wait = "1s"
-bye_wait = "2s"
-chunk = { rule = "fixed", size = 1600, left = "10ms", right = 160, tail = "cover", align = "packed", pad = "repeat" }
-batch = { rows = 32, row_buckets = [1, 8, 32], max_wait = "0s" }
-)");
-  CHECK(audio.frames == FrameType{Element::s16, 2, 16000, false});
-  CHECK(audio.dtype == Element::f32);
-  CHECK(audio.chunk ==
-        ChunkRule{{.size = 1600, .left = 160, .right = 160, .tail = Spec::Tail::cover},
-                  Align::packed,
-                  Pad::repeat});
-  CHECK(audio.batch.row_buckets == std::vector<std::uint32_t>{1, 8, 32});
-  CHECK(audio.batch.max_wait == 0s);
-  CHECK(!audio.batch.stateful);
-  CHECK(!audio.required);
-  CHECK(audio.worker_wait == 1s);
-  CHECK(audio.bye_wait == 2s);
 }
 
 TEST_CASE("dim makes features, whose rate may be fractional") {
@@ -161,34 +74,6 @@ TEST_CASE(
             .batch.width_buckets == Widths{8040});
 }
 
-TEST_CASE("shedding is off by default") {
-  CHECK(!pipeline("").shed_after);
-  CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
-}
-
-TEST_CASE("limits have units") {
-  const LimitOptions limits = parsed(R"([limits]
-message = "128KiB"
-send_buffer = "2MiB"
-connections = 100
-slab_bytes = "64MiB"
-stream_buffer = "10s"
-pause_buffer = "1min"
-drain = "8s"
-linger = "1s"
-notice = "5s")")
-                                  .limits;
-  CHECK(limits.message == 131'072);
-  CHECK(limits.send_buffer == 2'097'152);
-  CHECK(limits.connections == 100);
-  CHECK(limits.slab_bytes == 67'108'864);
-  CHECK(limits.stream_buffer == 10s);
-  CHECK(limits.pause_buffer == 1min);
-  CHECK(limits.drain == 8s);
-  CHECK(limits.linger == 1s);
-  CHECK(limits.notice == 5s);
-}
-
 TEST_CASE("devices can be all available ones, none, or those listed") {
   CHECK(parsed("").gpu == DeviceRule{});
   const DeviceRule host = parsed("[gpu]\ndevices = \"host\"\npageable = \"refuse\"").gpu;
@@ -220,10 +105,6 @@ TEST_CASE("sizes that are drawn may be a range") {
       "sizes = { from = \"40ms\", to = \"1s\", step = 640 } }");
   CHECK(drawn.chunk.sizes ==
         SizeRule{SizeRule::By::random, SizeList(640, 16000, 640), 7, SizeRule::Per::stream});
-}
-
-TEST_CASE("without endpoint, only clients end segments") {
-  CHECK(pipeline("").endpoint == std::nullopt);
 }
 
 TEST_CASE("an endpoint is found by the voice detector if nothing else is set") {

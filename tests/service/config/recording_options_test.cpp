@@ -71,24 +71,6 @@ TEST_CASE("invalid values of record are named with the allowed ones") {
              EndsWith("key 'pipeline.record.answer' = true: unknown; did you mean 'answers'?"));
 }
 
-TEST_CASE("the keys of [recording] are read") {
-  const Options options = options_from(R"([recording]
-directory = "recordings"
-file_size = "1MiB"
-commit = "10ms"
-queue = "1GiB"
-keep = "1MiB"
-keep_for = "1s"
-min_free = "0B")");
-  CHECK(options.recording == RecordingOptions{.directory = "recordings",
-                                              .file_size = 1 << 20,
-                                              .commit = 10ms,
-                                              .queue = 1 << 30,
-                                              .keep = 1 << 20,
-                                              .keep_for = 1s,
-                                              .min_free = 0});
-}
-
 TEST_CASE("segment is the former name of file_size, and only one of them is allowed") {
   CHECK(options_from("[recording]\ndirectory = \"r\"\nsegment = \"2MiB\"").recording.file_size ==
         2 << 20);
