@@ -251,15 +251,6 @@ TEST_CASE("a stream over ZeroMQ that sends nothing sends keepalives") {
   CHECK(await_message(service, "1 frames at 1: "));
 }
 
-TEST_CASE("results that are taken late are complete") {
-  ScriptedRouter service(echo());
-  Client client(service.url(), {.unsent = 1 << 20, .untaken = 10'000});
-  ClientStream stream = client.open();
-  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // 66 bytes each when they return
-  stream.end();
-  CHECK(answers_of(stream).size() == 200);
-}
-
 TEST_CASE("a stream over ZeroMQ that is destroyed ends after all queued input") {
   ScriptedRouter service(echo());
   Client client(service.url());

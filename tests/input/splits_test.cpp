@@ -75,6 +75,12 @@ TEST_CASE("splits do not change frames, in every format and with every choice of
         }
 }
 
+TEST_CASE("splits do not change frames of features") {
+  std::mt19937 random(6);
+  check_splits({.format = SampleFormat::f32le, .values = 3}, {.element = Element::f16, .values = 3},
+               500, random);
+}
+
 TEST_CASE("splits do not change frames, at every rate") {
   std::mt19937 random(8);
   for (const double from : {8000.0, 11025.0, 16001.0, 22050.0, 48000.0, 191999.0, 192000.0})
