@@ -16,10 +16,6 @@ namespace {
 namespace cp = client_protocol;
 namespace json = boost::json;
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // The value of a JSON string; nullopt for any other JSON. A worker may answer with text or with a
 // JSON string, and over WebSocket both look alike.
 std::optional<std::string> string_in(std::string_view value) {

@@ -16,10 +16,6 @@ std::optional<std::string_view> non_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
 
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 OutgoingStream::OutgoingStream(StreamPipe& pipe, StreamRequest request)

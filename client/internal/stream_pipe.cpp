@@ -53,7 +53,7 @@ bool StreamPipe::queue(Bytes frames, Time deadline) {
                                 " bytes, not " + std::to_string(frames.size()));
   Lock lock(mutex_);
   if (!await_space(lock, deadline)) return false;
-  push(std::string(reinterpret_cast<const char*>(frames.data()), frames.size()));
+  push(std::string(text_of(frames)));
   return true;
 }
 

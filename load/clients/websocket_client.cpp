@@ -18,11 +18,6 @@ namespace millrace::load {
 
 namespace {
 
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Maximum bytes of the answer to an upgrade.
 constexpr std::size_t max_answer = 16 << 10;
 

@@ -76,12 +76,11 @@ void ZeromqLoadTransport::disconnect(std::uint32_t client) { streams_[client].op
 
 void ZeromqLoadTransport::enqueue(Bytes message) {
   if (unsent_.empty() && dealer_.send(message)) return;
-  unsent_.emplace_back(reinterpret_cast<const char*>(message.data()), message.size());
+  unsent_.emplace_back(text_of(message));
 }
 
 bool ZeromqLoadTransport::flush() {
-  while (!unsent_.empty() && dealer_.send(std::as_bytes(std::span(unsent_.front()))))
-    unsent_.pop_front();
+  while (!unsent_.empty() && dealer_.send(bytes_of(unsent_.front()))) unsent_.pop_front();
   return unsent_.empty();
 }
 
@@ -140,12 +139,8 @@ void ZeromqLoadTransport::handle(Bytes bytes, ClientSink& sink) {
   } else if (const auto* result = std::get_if<cp::Result>(&*message)) {
     if (find(result->stream, client))
       sink.received(client,
-                    {result->seq,
-                     result->begin,
-                     result->end,
-                     (result->flags & flag::gap) != 0,
-                     result->kind == Answer::Kind::error,
-                     {reinterpret_cast<const char*>(result->data.data()), result->data.size()}},
+                    {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0,
+                     result->kind == Answer::Kind::error, text_of(result->data)},
                     now);
   } else if (const auto* rejected = std::get_if<cp::Rejected>(&*message)) {
     if (find(rejected->stream, client)) sink.rejected(client, rejected->frames);

@@ -16,10 +16,6 @@ Value value_of(Bytes bytes) {
   return value;
 }
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Event event_of(const PageRecord& record) {
   return {.kind = static_cast<Event::Kind>(record.what),
           .cause = record.cause,

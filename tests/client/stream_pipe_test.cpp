@@ -17,7 +17,6 @@
 #include "tests/support/patience.h"
 
 using namespace millrace;
-using millrace::test::bytes_of;
 
 namespace {
 

@@ -11,10 +11,6 @@
 
 namespace millrace::test {
 
-inline Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
 // The answers that the stream has now.
 inline std::vector<std::string> answers_of(ClientStream& stream) {
   std::vector<std::string> answers;

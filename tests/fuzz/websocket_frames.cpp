@@ -104,15 +104,12 @@ SeenFrames read_by_beast(const Input& input) {
   return seen;
 }
 
-std::string text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // One end of a connection without a socket. Answers as WebSocketConnection does.
 struct Reader {
   bool take(const MessageReader::Message& message) {
     require(message.bytes.size() <= longest, "a message is not longer than the limit");
-    seen.messages.push_back((message.is_text ? "text " : "binary ") + text_of(message.bytes));
+    seen.messages.push_back(
+        std::string(message.is_text ? "text " : "binary ").append(text_of(message.bytes)));
     return true;
   }
   bool take(const MessageReader::Ping& ping) {

@@ -13,10 +13,6 @@ namespace {
 constexpr std::size_t longest_control = 125;
 constexpr std::size_t kept_message = 8 * 1024;  // capacity kept for later messages
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // The close codes that a peer may send: those of RFC 6455, 7.4, and 1012 to 1014, which were
 // registered later.
 bool is_close_code(unsigned code) {

@@ -88,7 +88,7 @@ void ReadAhead::shrink() {
 
 void ReadAhead::move_to_own() {
   poison();
-  own_.assign(reinterpret_cast<const char*>(unread_.data()), unread_.size());
+  own_ = text_of(unread_);
   seen_ = unread_ = std::as_writable_bytes(std::span(own_));
 }
 

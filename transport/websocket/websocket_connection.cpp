@@ -145,7 +145,7 @@ std::optional<Connection::Received> WebSocketConnection::on_event(
 }
 
 std::optional<Connection::Received> WebSocketConnection::on_event(const MessageReader::Ping& ping) {
-  output_.pong({reinterpret_cast<const char*>(ping.payload.data()), ping.payload.size()});
+  output_.pong(text_of(ping.payload));
   return std::nullopt;
 }
 

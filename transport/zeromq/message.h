@@ -22,9 +22,7 @@ class ZeromqMessage {
   ~ZeromqMessage();
 
   Bytes bytes() const;
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
-  }
+  std::string_view text() const { return text_of(bytes()); }
 
   // The zmq_msg_t, for code that includes zmq.h.
   void* handle() { return message_.data(); }

@@ -32,10 +32,6 @@ std::uint64_t big_endian(Bytes bytes) {
   return value;
 }
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool can_talk_to_router(std::string_view type) {
   return type == "DEALER" || type == "REQ" || type == "ROUTER";
 }
@@ -52,7 +48,7 @@ std::optional<std::string_view> read_front(std::string_view& from, std::uint64_t
 std::optional<std::string_view> read_string(std::string_view& from, std::size_t width) {
   const auto length = read_front(from, width);
   if (!length) return std::nullopt;
-  return read_front(from, big_endian(std::as_bytes(std::span(*length))));
+  return read_front(from, big_endian(bytes_of(*length)));
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {

@@ -13,8 +13,6 @@ using namespace millrace::recording;
 
 namespace {
 
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
 // As Row of chunker/row.h.
 struct Row {
   std::uint64_t seq = 0, begin = 0;

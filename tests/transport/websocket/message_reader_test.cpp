@@ -30,16 +30,13 @@ std::string closing(unsigned code, const std::string& reason = {}) {
   return masked(0x88, std::string{static_cast<char>(code >> 8), static_cast<char>(code)} + reason);
 }
 
-std::string text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 std::string name_of(const MessageReader::Event& event) {
   struct {
     std::string operator()(const MessageReader::Message& message) const {
-      return (message.is_text ? "text " : "binary ") + text_of(message.bytes);
+      return std::string(message.is_text ? "text " : "binary ").append(text_of(message.bytes));
     }
     std::string operator()(const MessageReader::Ping& ping) const {
-      return "ping " + text_of(ping.payload);
+      return std::string("ping ").append(text_of(ping.payload));
     }
     std::string operator()(const MessageReader::Pong&) const { return "pong"; }
     std::string operator()(const MessageReader::Close& close) const {
