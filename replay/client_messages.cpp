@@ -109,8 +109,9 @@ void append_for_client(Bytes frames, const FrameType& type, std::vector<std::byt
 }
 
 bool ends_without_end(recording::Recordings& recordings, const recording::RecordedStream& stream) {
-  const auto file = recordings.file(stream.last_file);
-  if (!file) return true;
+  const auto opened = recordings.file(stream.last_file);
+  if (!opened) return true;
+  recording::RecordingFile* const file = &(*opened)->file;
   const auto& channels = file->channels();
   const auto channel = std::ranges::find_if(
       channels, [&](const auto& entry) { return entry.second.number == stream.meta.number; });

@@ -126,6 +126,7 @@ Result<Removed, std::string> remove_streams(const std::string& path,
                                             Progress& progress) {
   auto directory = open_to_change(path);
   if (!directory) return directory.error();
+  directory->remove_catalog();
   Removed before;
   try {
     note(*directory, streams);

@@ -37,6 +37,7 @@ void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
   auto directory = open_to_change(path);
   if (!directory) return directory.error();
+  directory->remove_catalog();
   const auto files = directory->list();
   Sealed sealed;
   for (const FileNumber number : files) {

@@ -89,6 +89,7 @@ std::optional<FileNumber> number_of(std::string_view name) {
 }
 
 constexpr std::string_view temporary_suffix = ".new";
+constexpr std::string_view catalog = "catalog.sqlite";
 
 std::string temporary_name(FileNumber number) {
   return Directory::file_name(number).append(temporary_suffix);
@@ -105,8 +106,7 @@ bool is_file_system(const std::string& path, int directory) {
 bool is_ours(std::string_view name) {
   constexpr std::array<std::string_view, 7> names{".",       "..",          "lost+found", "lock",
                                                   "removed", "removed.new", "next"};
-  if (std::ranges::find(names, name) != names.end() || name.starts_with("catalog.sqlite"))
-    return true;
+  if (std::ranges::find(names, name) != names.end() || name.starts_with(catalog)) return true;
   if (!name.ends_with(temporary_suffix)) return false;
   name.remove_suffix(temporary_suffix.size());
   return number_of(name).has_value();
@@ -313,6 +313,14 @@ std::size_t Directory::remove_temporaries() const {
       fail(path_ + "/" + name);
   }
   return removed;
+}
+
+void Directory::remove_catalog() const {
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+    const std::string name = std::string(catalog) + suffix;
+    if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+      fail(path_ + "/" + name);
+  }
 }
 
 Result<void, std::error_code> Directory::remove(FileNumber number) const {

@@ -25,8 +25,8 @@ using FileNumber = std::uint64_t;
 // client is ever part of a path.
 //
 // Besides recording files it has: `lock` (held by the writer), `removed` (numbers of streams that
-// no reader returns), `next` (the number of the next stream), `catalog.sqlite` (a cache). Confined
-// to one thread. Functions without another comment throw std::system_error.
+// no reader returns), `next` (the number of the next stream). Confined to one thread. Functions
+// without another comment throw std::system_error.
 class Directory {
  public:
   enum class For {
@@ -84,6 +84,9 @@ class Directory {
   // newest recording file alone while a process has the lock of the writer: it may be recovering
   // that file. Requires: lock_for_maintenance.
   std::size_t remove_temporaries() const;
+  // Removes the catalog that earlier versions made: it can have names of streams that are gone.
+  // Readers ignore it.
+  void remove_catalog() const;
   // Needs no lock: a rewrite at the same time fails, and does not bring the file back, because it
   // first makes its temporary file, and then checks that the file exists.
   Result<void, std::error_code> remove(FileNumber number) const;

@@ -15,8 +15,7 @@ namespace millrace::recording {
 // A recording file, and where the slices of each stream are in it. Confined to one thread.
 class IndexedFile {
  public:
-  IndexedFile(RecordingFile from, std::uint64_t of_inode)
-      : file(std::move(from)), inode(of_inode) {}
+  explicit IndexedFile(RecordingFile from) : file(std::move(from)) {}
 
   // The channel of a stream; nullopt if the file has none.
   std::optional<std::uint16_t> channel_of(std::uint64_t stream);
@@ -29,7 +28,6 @@ class IndexedFile {
   const std::vector<SliceMessage>* messages(std::size_t chunk);
 
   RecordingFile file;
-  std::uint64_t inode;  // another file has the same number if this one was replaced
 
  private:
   void index(std::size_t chunk);

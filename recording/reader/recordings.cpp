@@ -3,14 +3,33 @@
 
 #include <algorithm>
 #include <system_error>
-#include <tuple>
-#include <utility>
+#include <thread>
 
-#include "base/file_descriptor.h"
-#include "recording/reader/recording_files.h"
+#include "base/quiet_thread.h"
 
 namespace millrace::recording {
 namespace {
+
+constexpr std::size_t most_recent = 4;
+// More threads find no more in the page cache, and wait for one disk.
+constexpr std::size_t most_threads = 8;
+
+// A link, or something else that is not a file: it stays unreadable.
+bool is_no_file(std::error_code error) {
+  return error == std::errc::too_many_symbolic_link_levels || error == std::errc::invalid_argument;
+}
+
+// Names the file in the errors of reading it.
+Result<std::shared_ptr<IndexedFile>, std::string> read_file(FileDescriptor descriptor,
+                                                            FileNumber number) {
+  try {
+    auto file = RecordingFile::open(std::move(descriptor), number);
+    if (!file) return file.error();
+    return std::make_shared<IndexedFile>(std::move(*file));
+  } catch (const std::system_error& error) {
+    throw std::system_error(error.code(), Directory::file_name(number));
+  }
+}
 
 // The parts of a stream follow each other without a loss.
 bool continues(const StreamPart& before, const StreamPart& after) {
@@ -19,148 +38,200 @@ bool continues(const StreamPart& before, const StreamPart& after) {
 
 }  // namespace
 
-struct Recordings::Impl {
-  explicit Impl(Directory directory) : files(std::move(directory)) {}
+Recordings::Recordings(Directory directory, Summaries summaries)
+    : directory_(std::move(directory)), summaries_(summaries) {}
 
-  RecordingFiles files;
-  std::uint64_t changes = 0;
-  std::vector<std::string> problems{};
-  std::vector<CatalogPart> live{};  // parts in files that are not sealed, by stream and file
-  bool live_read = false;
-  std::vector<RecordedStream> streams{};
-  bool streams_read = false;
-
-  void forget() {
-    ++changes;
-    live.clear();
-    streams.clear();
-    live_read = streams_read = false;
-  }
-  void read_live();
-  std::vector<CatalogPart> live_of(std::uint64_t number);
-  std::vector<CatalogPart> parts_of(std::uint64_t number);
-  void read_streams();
-  void add(std::vector<CatalogPart>& parts, std::vector<RecordedStream>& to) const;
-};
-
-void Recordings::Impl::read_live() {
-  if (std::exchange(live_read, true)) return;
-  for (const auto& [number, indexed] : files.unsealed()) {
-    const auto& channels = indexed->file.channels();
-    for (const StreamPart& part : indexed->file.parts()) {
-      const auto meta = channels.find(part.channel);
-      if (meta == channels.end() || meta->second.number != part.stream) continue;
-      live.push_back({.meta = meta->second, .file = number, .part = part});
-    }
-  }
-  std::ranges::stable_sort(live, {}, [](const CatalogPart& part) { return part.part.stream; });
-}
-
-std::vector<CatalogPart> Recordings::Impl::live_of(std::uint64_t number) {
-  read_live();
-  std::vector<CatalogPart> found;
-  auto part = std::ranges::lower_bound(live, number, {},
-                                       [](const CatalogPart& one) { return one.part.stream; });
-  for (; part != live.end() && part->part.stream == number; ++part) found.push_back(*part);
-  return found;
-}
-
-// By file.
-std::vector<CatalogPart> Recordings::Impl::parts_of(std::uint64_t number) {
-  auto parts = files.with_catalog([&](Catalog& catalog) { return catalog.of(number); });
-  std::erase_if(parts, [&](const CatalogPart& part) { return !files.is_sealed(part.file); });
-  for (CatalogPart& part : live_of(number)) parts.push_back(std::move(part));
-  std::ranges::sort(parts, {}, &CatalogPart::file);
-  return parts;
-}
-
-// Adds the stream that has these parts. Requires: there is a part.
-void Recordings::Impl::add(std::vector<CatalogPart>& parts, std::vector<RecordedStream>& to) const {
-  if (files.removed().contains(parts.front().part.stream)) return;
-  std::ranges::sort(parts, {}, &CatalogPart::file);
-  const StreamPart& first = parts.front().part;
-  const StreamPart& last = parts.back().part;
-  RecordedStream& stream = to.emplace_back();
-  stream.first_file = parts.front().file;
-  stream.last_file = parts.back().file;
-  stream.whole = first.first_event == 0 && first.first_slice == 0 && last.closed && last.complete;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const StreamPart& part = parts[i].part;
-    stream.frames += part.frames;
-    stream.end = std::max(stream.end, part.end);
-    if (part.lost || (i > 0 && !continues(parts[i - 1].part, part))) stream.whole = false;
-  }
-  const std::string run = files.run_of(stream.last_file);
-  stream.open = !last.closed && !run.empty() && run == files.live_run();
-  stream.meta = std::move(parts.front().meta);
-}
-
-void Recordings::Impl::read_streams() {
-  if (std::exchange(streams_read, true)) return;
-  read_live();
-  files.with_catalog([&](Catalog& catalog) {
-    streams.clear();
-    std::vector<CatalogPart> parts;
-    auto unsealed = live;
-    auto next = unsealed.begin();
-    const auto finish = [&](std::uint64_t stream) {
-      for (; next != unsealed.end() && next->part.stream == stream; ++next)
-        parts.push_back(std::move(*next));
-      add(parts, streams);
-      parts.clear();
-    };
-    // The streams of unsealed files alone that come before this one.
-    const auto finish_before = [&](std::uint64_t stream) {
-      while (next != unsealed.end() && next->part.stream < stream) finish(next->part.stream);
-    };
-    catalog.each([&](CatalogPart& part) {
-      if (!files.is_sealed(part.file)) return;
-      if (!parts.empty() && parts.front().part.stream != part.part.stream)
-        finish(parts.front().part.stream);
-      finish_before(part.part.stream);
-      parts.push_back(std::move(part));
-    });
-    if (!parts.empty()) finish(parts.front().part.stream);
-    while (next != unsealed.end()) finish(next->part.stream);
-  });
-}
-
-Recordings::Recordings(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Recordings::~Recordings() = default;
-
-Result<std::unique_ptr<Recordings>, std::string> Recordings::open(const std::string& path) {
+Result<std::unique_ptr<Recordings>, std::string> Recordings::open(const std::string& path,
+                                                                  Summaries summaries) {
   raise_descriptor_limit();
   auto directory = Directory::open(path, Directory::For::reading);
   if (!directory) return directory.error();
   try {
-    auto impl = std::make_unique<Impl>(std::move(*directory));
-    impl->files.refresh();
-    impl->problems = impl->files.problems();
-    return std::unique_ptr<Recordings>(new Recordings(std::move(impl)));
+    std::unique_ptr<Recordings> recordings(new Recordings(std::move(*directory), summaries));
+    recordings->refresh();
+    return recordings;
   } catch (const std::system_error& error) {
     return path + ": " + error.what();
   }
 }
 
-const Directory& Recordings::directory() const { return impl_->files.directory(); }
-
 bool Recordings::refresh() {
-  const bool changed = impl_->files.refresh();
-  impl_->problems = impl_->files.problems();
-  if (changed) impl_->forget();
-  return changed;
+  // In this order: if a service writes no longer, all that it wrote is read.
+  const bool written = directory_.has_writer();
+  std::set<std::uint64_t> removed = directory_.removed();
+  changed_ |= removed_ != removed;
+  removed_ = std::move(removed);
+  compare();
+  if (summaries_ == Summaries::read) read_files();
+  std::string live;
+  for (const auto& [number, file] : files_)
+    if (written && !file.run.empty()) live = file.run;
+  changed_ |= live_run_ != live;
+  live_run_ = std::move(live);
+  if (!std::exchange(changed_, false)) return false;
+  ++changes_;
+  listed_ = false;
+  streams_.clear();
+  return true;
+}
+
+// Files that were replaced or deleted stay with the readers that have them.
+void Recordings::compare() {
+  std::map<FileNumber, File> present;
+  for (const FileNumber number : directory_.list())
+    if (const auto facts = directory_.facts(number))
+      present[number] = {
+          .inode = facts->st_ino,
+          .bytes = static_cast<std::uint64_t>(facts->st_size),
+          .changed = std::int64_t{facts->st_mtim.tv_sec} * 1'000'000'000 + facts->st_mtim.tv_nsec};
+  for (auto& [number, before] : files_) {
+    const auto found = present.find(number);
+    const auto is_same = [&](const File& now) {
+      return now.inode == before.inode && before.problem.empty() &&
+             (before.unsealed || (now.bytes == before.bytes && now.changed == before.changed));
+    };
+    if (found == present.end() || !is_same(found->second)) {
+      changed_ |= before.read;
+      std::erase_if(recent_, [&](const auto& recent) { return recent.first == number; });
+      continue;
+    }
+    before.bytes = found->second.bytes;
+    before.changed = found->second.changed;
+    found->second = std::move(before);
+  }
+  files_ = std::move(present);
+}
+
+void Recordings::read_files() {
+  std::vector<std::pair<FileNumber, File*>> todo;
+  for (auto& [number, file] : files_) {
+    if (file.unsealed)
+      changed_ |= read_on(number, file);
+    else if (!file.read)
+      todo.emplace_back(number, &file);
+  }
+  if (todo.empty()) return;
+  const std::size_t threads =
+      std::min({todo.size(), most_threads, std::size_t{std::thread::hardware_concurrency()}});
+  std::vector<char> exists(todo.size(), 1);
+  in_parallel(
+      todo.size(), std::max<std::size_t>(1, threads) - 1, "summaries",
+      [&](std::size_t i) { exists[i] = read(todo[i].first, *todo[i].second); }, [](std::size_t) {});
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    changed_ |= todo[i].second->read;
+    if (!exists[i]) files_.erase(todo[i].first);
+  }
+}
+
+// nullopt: it was deleted. Any other error may pass, as if the process has no free descriptor: a
+// reader that went on would have less than the directory has.
+std::optional<FileDescriptor> Recordings::open_file(FileNumber number) const {
+  auto file = directory_.open_to_read(number);
+  if (file) return std::move(*file);
+  if (file.error() == std::errc::no_such_file_or_directory) return std::nullopt;
+  throw std::system_error(file.error(), Directory::file_name(number));
+}
+
+// By stream. A forged file may have two parts of one stream: the first one counts.
+std::vector<Recordings::Part> Recordings::parts_in(RecordingFile& file, FileNumber number) {
+  const auto& channels = file.channels();
+  std::vector<Part> parts;
+  for (const StreamPart& part : file.parts()) {
+    const auto meta = channels.find(part.channel);
+    if (meta == channels.end() || meta->second.number != part.stream) continue;
+    parts.push_back({.meta = meta->second, .file = number, .part = part});
+  }
+  std::ranges::stable_sort(parts, {}, stream_of_part);
+  const auto doubled = std::ranges::unique(parts, {}, stream_of_part);
+  parts.erase(doubled.begin(), doubled.end());
+  return parts;
+}
+
+// Called on several threads at a time. False: the file was deleted.
+bool Recordings::read(FileNumber number, File& file) const {
+  std::shared_ptr<IndexedFile> opened;
+  try {
+    auto descriptor = open_file(number);
+    if (!descriptor) return false;
+    auto read = read_file(std::move(*descriptor), number);
+    if (read)
+      opened = std::move(*read);
+    else
+      file.problem = read.error();
+  } catch (const std::system_error& error) {
+    if (!is_no_file(error.code())) throw;
+    file.problem = error.what();
+  }
+  if (!opened) return true;
+  file.parts = parts_in(opened->file, number);
+  file.run = opened->file.head().run;
+  if (!opened->file.sealed()) file.unsealed = std::move(opened);
+  file.read = true;
+  return true;
+}
+
+// A file that was not sealed. True if it has changed.
+bool Recordings::read_on(FileNumber number, File& file) {
+  const bool more = file.unsealed->file.refresh();
+  const bool sealed = file.unsealed->file.sealed();
+  if (!more && !sealed) return false;
+  file.parts = parts_in(file.unsealed->file, number);
+  file.run = file.unsealed->file.head().run;
+  if (!sealed) return true;
+  const auto opened = std::exchange(file.unsealed, nullptr);
+  opened->file.close_if_sealed();
+  keep_open(number, opened);
+  return true;
+}
+
+Recordings::Parts Recordings::parts_of(std::uint64_t stream) const {
+  Parts parts;
+  for (const auto& [number, file] : files_) {
+    const auto part = std::ranges::lower_bound(file.parts, stream, {}, stream_of_part);
+    if (part != file.parts.end() && part->part.stream == stream) parts.push_back(&*part);
+  }
+  return parts;
+}
+
+// The stream that has these parts, which are by file. Requires: there is a part.
+RecordedStream Recordings::stream_of(std::span<const Part* const> parts) const {
+  const Part& first = *parts.front();
+  const Part& last = *parts.back();
+  RecordedStream stream{.meta = first.meta,
+                        .first_file = first.file,
+                        .last_file = last.file,
+                        .whole = first.part.first_event == 0 && first.part.first_slice == 0 &&
+                                 last.part.closed && last.part.complete};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const StreamPart& part = parts[i]->part;
+    stream.frames += part.frames;
+    stream.end = std::max(stream.end, part.end);
+    if (part.lost || (i > 0 && !continues(parts[i - 1]->part, part))) stream.whole = false;
+  }
+  const std::string run = run_of(last.file);
+  stream.open = !last.part.closed && !run.empty() && run == live_run_;
+  return stream;
 }
 
 const std::vector<RecordedStream>& Recordings::streams() {
-  impl_->read_streams();
-  return impl_->streams;
+  if (std::exchange(listed_, true)) return streams_;
+  Parts parts;
+  for (const auto& [number, file] : files_)
+    for (const Part& part : file.parts) parts.push_back(&part);
+  const auto stream = [](const Part* part) { return part->part.stream; };
+  std::ranges::stable_sort(parts, {}, stream);
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end = std::ranges::upper_bound(begin, parts.end(), stream(*begin), {}, stream);
+    if (!is_removed(stream(*begin))) streams_.push_back(stream_of(std::span(begin, end)));
+    begin = end;
+  }
+  return streams_;
 }
 
-std::optional<RecordedStream> Recordings::find(std::uint64_t number) {
-  std::vector<CatalogPart> parts = impl_->parts_of(number);
-  std::vector<RecordedStream> found;
-  if (!parts.empty()) impl_->add(parts, found);
-  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+std::optional<RecordedStream> Recordings::find(std::uint64_t number) const {
+  const Parts parts = parts_of(number);
+  if (parts.empty() || is_removed(number)) return std::nullopt;
+  return stream_of(parts);
 }
 
 std::vector<RecordedStream> Recordings::find(const std::string& name) {
@@ -170,29 +241,55 @@ std::vector<RecordedStream> Recordings::find(const std::string& name) {
   return found;
 }
 
-const std::vector<std::string>& Recordings::problems() const { return impl_->problems; }
-
-std::shared_ptr<RecordingFile> Recordings::file(FileNumber number) {
-  const auto indexed = impl_->files.indexed(number);
-  return indexed ? std::shared_ptr<RecordingFile>(*indexed, &(*indexed)->file) : nullptr;
+std::vector<std::string> Recordings::problems() const {
+  std::vector<std::string> lines;
+  for (const auto& [number, file] : files_)
+    if (!file.problem.empty()) lines.push_back(file.problem);
+  return lines;
 }
 
-const std::vector<FileNumber>& Recordings::files() const { return impl_->files.numbers(); }
-
-Result<std::shared_ptr<IndexedFile>, std::string> Recordings::indexed(FileNumber number) {
-  return impl_->files.indexed(number);
+Result<std::shared_ptr<IndexedFile>, std::string> Recordings::file(FileNumber number) {
+  const auto found = files_.find(number);
+  if (found == files_.end()) return std::string("deleted");
+  File& file = found->second;
+  if (file.unsealed) return file.unsealed;
+  const std::string damaged = "damaged: file " + std::to_string(number);
+  if (!file.problem.empty()) return damaged;
+  auto opened = file.opened.lock();
+  if (!opened) {
+    auto descriptor = open_file(number);
+    if (!descriptor) return std::string("deleted");
+    auto read = read_file(std::move(*descriptor), number);
+    if (!read) return damaged;
+    opened = std::move(*read);
+    opened->file.close_if_sealed();
+  }
+  keep_open(number, opened);
+  return opened;
 }
 
-std::vector<FileNumber> Recordings::files_of(std::uint64_t stream) {
+void Recordings::keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file) {
+  files_[number].opened = file;
+  std::erase_if(recent_, [&](const auto& recent) { return recent.second == file; });
+  if (recent_.size() >= most_recent) recent_.pop_back();
+  recent_.insert(recent_.begin(), {number, file});
+}
+
+std::vector<FileNumber> Recordings::files_of(const RecordedStream& stream) const {
   std::vector<FileNumber> numbers;
-  for (const CatalogPart& part : impl_->parts_of(stream)) numbers.push_back(part.file);
+  if (summaries_ == Summaries::read) {
+    for (const Part* part : parts_of(stream.meta.number)) numbers.push_back(part->file);
+    return numbers;
+  }
+  const auto end = files_.upper_bound(stream.last_file);
+  for (auto file = files_.lower_bound(stream.first_file); file != end; ++file)
+    numbers.push_back(file->first);
   return numbers;
 }
 
-std::uint64_t Recordings::changes() const { return impl_->changes; }
-
-std::string Recordings::run_of(FileNumber file) const { return impl_->files.run_of(file); }
-
-const std::string& Recordings::live_run() const { return impl_->files.live_run(); }
+std::string Recordings::run_of(FileNumber number) const {
+  const auto found = files_.find(number);
+  return found == files_.end() ? std::string() : found->second.run;
+}
 
 }  // namespace millrace::recording

@@ -19,10 +19,9 @@ bool within(Bytes part, Bytes whole) {
 
 SliceSource::SliceSource(Recordings& recordings, const RecordedStream& stream)
     : recordings_(&recordings),
-      stream_(stream.meta.number),
-      frame_bytes_(stream.meta.frames.bytes()),
+      stream_(stream),
       run_(recordings.run_of(stream.last_file)),
-      numbers_(recordings.files_of(stream_)),
+      numbers_(recordings.files_of(stream)),
       changes_(recordings.changes()) {}
 
 bool SliceSource::live() const { return !run_.empty() && run_ == recordings_->live_run(); }
@@ -44,7 +43,7 @@ std::optional<SliceSource::Found> SliceSource::next() {
 bool SliceSource::reopen() {
   if (!file_) return false;
   notice_damage(std::numeric_limits<std::uint64_t>::max());
-  const auto current = recordings_->indexed(number_);
+  const auto current = recordings_->file(number_);
   if (!current || *current == file_) return false;
   file_ = nullptr;
   next_number_ = static_cast<std::size_t>(std::ranges::find(numbers_, number_) - numbers_.begin());
@@ -60,10 +59,10 @@ bool SliceSource::open_next_file() {
   }
   while (next_number_ < numbers_.size()) {
     const FileNumber number = numbers_[next_number_];
-    const auto opened = recordings_->indexed(number);
+    const auto opened = recordings_->file(number);
     ++next_number_;  // not before: if the file cannot be opened now, the next call tries it again
     if (!opened) damage_ = opened.error();
-    const auto channel = opened ? (*opened)->channel_of(stream_) : std::nullopt;
+    const auto channel = opened ? (*opened)->channel_of(stream_.meta.number) : std::nullopt;
     if (!channel) continue;
     file_ = *opened;
     number_ = number;
@@ -96,7 +95,8 @@ void SliceSource::notice_damage(std::uint64_t to) {
 }
 
 std::optional<SliceSource::Found> SliceSource::decode(const SliceMessage& message) {
-  const auto slice = decoder_.slice(message.bytes, stream_, frame_bytes_);
+  const auto slice =
+      decoder_.slice(message.bytes, stream_.meta.number, stream_.meta.frames.bytes());
   if (!slice) {
     reject();
     return std::nullopt;

@@ -44,8 +44,7 @@ class SliceSource {
   void notice_damage(std::uint64_t to);
 
   Recordings* recordings_;
-  std::uint64_t stream_;
-  std::size_t frame_bytes_;
+  RecordedStream stream_;
   std::string run_;
 
   std::vector<FileNumber> numbers_;  // files with parts of the stream

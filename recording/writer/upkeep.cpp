@@ -104,6 +104,7 @@ bool Upkeep::work() {
   const bool is_mine = lock && *lock;
   report_wait(lock && !is_mine);
   if (is_mine) attempt([&] { directory_->remove_temporaries(); });
+  attempt([&] { directory_->remove_catalog(); });
   const bool rewrote = is_mine && attempt([&] { rewrite(); });
   return attempt([&] { delete_old(); }) && (rewrote || !lock);
 }

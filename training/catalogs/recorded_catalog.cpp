@@ -55,7 +55,7 @@ class RecordedReader final : public StreamReader {
     return frames_->read(begin, count);
   }
   std::string file() const override {
-    return catalog_.folder() + ": stream " + std::to_string(catalog_.number(stream_));
+    return catalog_.folder() + ": stream " + std::to_string(catalog_.recorded(stream_).meta.number);
   }
   Result<Bytes, ReadError> entries(std::size_t /*companion*/, EntryRange /*range*/) override {
     assert(false);
@@ -87,19 +87,20 @@ class RecordedCatalogReader final : public CatalogReader {
 
  private:
   Result<std::unique_ptr<RecordedFrames>, ReadError> read_stream(std::uint64_t stream) {
+    const recording::RecordedStream recorded = catalog_.recorded(stream);
     const auto fault = [&](DataFault kind, const std::string& reason) {
       return ReadError{kind, catalog_.folder() + ": stream " +
-                                 std::to_string(catalog_.number(stream)) + ": " + reason};
+                                 std::to_string(recorded.meta.number) + ": " + reason};
     };
     try {
       if (!recordings_) {
-        auto opened = Recordings::open(catalog_.folder());
+        auto opened = Recordings::open(catalog_.folder(), Recordings::Summaries::skipped);
         if (!opened) return fault(DataFault::read, opened.error());
         recordings_ = std::move(*opened);
       }
-      const auto recorded = recordings_->find(catalog_.number(stream));
-      if (!recorded) return fault(DataFault::read, "was deleted");
-      auto frames = std::make_unique<RecordedFrames>(*recordings_, *recorded);
+      if (recordings_->is_removed(recorded.meta.number) || recordings_->files_of(recorded).empty())
+        return fault(DataFault::read, "was deleted");
+      auto frames = std::make_unique<RecordedFrames>(*recordings_, recorded);
       if (frames->frames() == catalog_.frames(stream)) return frames;
       return fault(DataFault::length, "has " + std::to_string(frames->frames()) + " of " +
                                           std::to_string(catalog_.frames(stream)) + " frames" +
@@ -127,6 +128,14 @@ RecordedCatalog::RecordedCatalog(Index index, std::string folder)
       folder_(std::move(folder)),
       type_(index_.frame_type()),
       digest_(digest_of(index_)) {}
+
+recording::RecordedStream RecordedCatalog::recorded(std::uint64_t stream) const {
+  const IndexedStream indexed = index_.stream(stream);
+  return {.meta = {.number = indexed.place, .frames = type_},
+          .frames = indexed.frames,
+          .first_file = indexed.before,
+          .last_file = indexed.behind};
+}
 
 std::string RecordedCatalog::name(std::uint64_t stream) const {
   return std::string(index_.stream(stream).name);

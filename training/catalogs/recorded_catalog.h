@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "recording/reader/recordings.h"
 #include "training/catalogs/index/index.h"
 #include "training/contract/catalog.h"
 
@@ -30,7 +31,7 @@ class RecordedCatalog final : public Catalog {
 
   // For readers.
   const std::string& folder() const { return folder_; }
-  std::uint64_t number(std::uint64_t stream) const { return index_.stream(stream).place; }
+  recording::RecordedStream recorded(std::uint64_t stream) const;
 
  private:
   const Index index_;

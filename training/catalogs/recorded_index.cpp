@@ -44,10 +44,12 @@ Result<Files, CatalogError> list_files(const std::string& folder) {
   return files;
 }
 
-// True if an index has these recording files, and no others.
+// True if an index has these recording files, and no others. Indexes of older versions have no
+// files of streams.
 bool has_files(const Index& index, const std::string& folder, const Files& files) {
   const std::size_t others = state_of(path_in(folder, removed)) ? 1 : 0;
-  return index.watched() == files.size() + others &&
+  const bool names_files = index.size() == 0 || index.stream(0).behind > 0;
+  return names_files && index.watched() == files.size() + others &&
          is_current(index, folder, Compared::watched_only);
 }
 
@@ -126,7 +128,9 @@ Result<Index, CatalogError> make(IndexPlace& place, const Files& files, const st
     IndexedStream indexed{.frames = stream.frames,
                           .name = stream.meta.name,
                           .meta = stream.meta.options,
-                          .place = stream.meta.number};
+                          .place = stream.meta.number,
+                          .before = stream.first_file,
+                          .behind = stream.last_file};
     auto events = old.events(stream);
     if (!events) {
       const recording::StreamFrames read(recordings, stream);
@@ -153,7 +157,7 @@ Result<Index, CatalogError> make(IndexPlace& place, const Files& files, const st
 bool has_recordings(const std::string& folder) {
   // A large folder of audio files is not listed each time.
   const auto has = [&](const char* name) { return fs::exists(path_in(folder, name)); };
-  if (has(".millrace/index") && !has("lock") && !has("catalog.sqlite")) return false;
+  if (has(".millrace/index") && !has("lock")) return false;
   return std::ranges::any_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
     return entry.path().extension() == ".mcap";
   });

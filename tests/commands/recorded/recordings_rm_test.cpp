@@ -53,6 +53,21 @@ bool is_on_disk(const RecordedDirectory& directory, const std::string& text) {
   return false;
 }
 
+TEST_CASE("rm and repair delete the catalog of an earlier version, and readers ignore it") {
+  RecordedDirectory directory;
+  record_three(directory);
+  const std::string catalog = directory / "catalog.sqlite";
+  const auto make = [&] { std::ofstream(catalog) << "no database"; };
+  make();
+  CHECK_THAT(good("ls", directory), Catch::Contains("caller-1"));
+  CHECK(std::filesystem::exists(catalog));
+  good("rm", directory, {"--name", "caller-1"});
+  CHECK_FALSE(std::filesystem::exists(catalog));
+  make();
+  good("repair", directory);
+  CHECK_FALSE(std::filesystem::exists(catalog));
+}
+
 TEST_CASE("rm completes a removal that was interrupted, and says so") {
   RecordedDirectory directory;
   record_three(directory);

@@ -83,6 +83,18 @@ TEST_CASE("a private directory with files of others and without recording files 
   CHECK(Directory::open(temporary.path(), For::writing).has_value());
 }
 
+TEST_CASE("the catalog of an earlier version is removed, a link itself") {
+  const Opened opened;
+  const TemporaryDirectory elsewhere;
+  write(elsewhere.path() + "/file", "of another program");
+  write(opened.temporary.path() + "/catalog.sqlite", "names of callers");
+  fs::create_symlink(elsewhere.path() + "/file", opened.temporary.path() + "/catalog.sqlite-wal");
+  opened.directory.remove_catalog();
+  opened.directory.remove_catalog();
+  CHECK(fs::is_empty(opened.temporary.path()));
+  CHECK(fs::exists(elsewhere.path() + "/file"));
+}
+
 TEST_CASE("a directory that has recording files keeps its mode") {
   const Opened opened;
   expect(opened.directory.create(1));

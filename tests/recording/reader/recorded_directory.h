@@ -30,7 +30,6 @@ class RecordedDirectory {
 
   const std::string& path() const { return temporary.path(); }
   std::string file(FileNumber number) const { return temporary / Directory::file_name(number); }
-  std::string catalog() const { return temporary / "catalog.sqlite"; }
 
  private:
   TemporaryDirectory temporary{memory_folder()};

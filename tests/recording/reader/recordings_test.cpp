@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/reader/recordings.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "base/file_descriptor.h"
+#include "recording/reader/stream_frames.h"
 #include "tests/recording/reader/recorded_directory.h"
 #include "tests/support/descriptor_limit.h"
 
@@ -66,7 +71,7 @@ TEST_CASE("streams of sealed and unsealed files are one list by number") {
   CHECK(recordings->streams().back().last_file == 4);
 }
 
-TEST_CASE("a file that another reader has put into the catalog since it was sealed counts once") {
+TEST_CASE("a file that was sealed since the last refresh counts once") {
   RecordedDirectory recorded;
   FileWriter writer = recorded.begin(1);
   TestStream(1).add(writer, 10, true);
@@ -74,10 +79,71 @@ TEST_CASE("a file that another reader has put into the catalog since it was seal
   const auto recordings = recorded.read();
   CHECK(recordings->find(1)->frames == 10);
   seal(writer);
-  recorded.read();
   CHECK(recordings->refresh());
   CHECK(recordings->find(1)->frames == 10);
-  CHECK(recordings->files_of(1) == std::vector<FileNumber>{1});
+  CHECK(recordings->files_of(*recordings->find(1)) == std::vector<FileNumber>{1});
+  CHECK_FALSE(recordings->refresh());
+}
+
+TEST_CASE("a file that was replaced is read again, and one that was deleted is left out") {
+  RecordedDirectory recorded;
+  for (const FileNumber file : {1, 2}) {
+    FileWriter writer = recorded.begin(file);
+    TestStream(10 + file).add(writer, 1, true);
+    seal(writer);
+  }
+  const auto before = recorded.read(), after = recorded.read();
+  FileWriter writer =
+      expect(FileWriter::begin(expect(recorded.directory.create_temporary(2)), head_of(2)));
+  TestStream(50).add(writer, 1, true);
+  seal(writer);
+  expect(recorded.directory.replace(2));
+  expect(recorded.directory.remove(1));
+  CHECK(after->refresh());
+  CHECK(numbers_of(after->streams()) == std::vector<std::uint64_t>{50});
+  CHECK(numbers_of(before->streams()) == std::vector<std::uint64_t>{11, 12});
+}
+
+TEST_CASE("many files are one list, and a reader of known files needs no list") {
+  RecordedDirectory recorded;
+  std::vector<std::uint64_t> numbers;
+  TestStream across(1000);
+  for (FileNumber file = 1; file <= 40; ++file) {
+    FileWriter writer = recorded.begin(file);
+    TestStream(file).add(writer, file, true);
+    across.add(writer, 1, file == 40);
+    seal(writer);
+    numbers.push_back(file);
+  }
+  numbers.push_back(1000);
+  const auto recordings = recorded.read();
+  CHECK(numbers_of(recordings->streams()) == numbers);
+  CHECK(recordings->find(17)->frames == 17);
+  CHECK(recordings->find(1000)->whole);
+
+  const auto unread = expect(Recordings::open(recorded.path(), Recordings::Summaries::skipped));
+  CHECK(unread->streams().empty());
+  CHECK(unread->files_of({.first_file = 3, .last_file = 5}) == std::vector<FileNumber>{3, 4, 5});
+  CHECK(StreamFrames(*unread, *recordings->find(1000)).frames() == 40);
+}
+
+// Root may write any directory, so root reads it as another user.
+TEST_CASE("a directory that cannot be written is read, and nothing is made in one that can") {
+  RecordedDirectory recorded;
+  FileWriter writer = recorded.begin(1);
+  TestStream(1).add(writer, 1, true);
+  seal(writer);
+  REQUIRE(::chmod(recorded.file(1).c_str(), 0444) == 0);
+  REQUIRE(::chmod(recorded.path().c_str(), 0555) == 0);
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  const auto recordings = Recordings::open(recorded.path());
+  if (root) REQUIRE(::seteuid(0) == 0);
+  REQUIRE(::chmod(recorded.path().c_str(), 0700) == 0);
+  REQUIRE(recordings);
+  CHECK((*recordings)->streams().size() == 1);
+  recorded.read();
+  CHECK(std::distance(std::filesystem::directory_iterator(recorded.path()), {}) == 1);
 }
 
 TEST_CASE("a removed stream is left out") {
@@ -121,8 +187,7 @@ TEST_CASE("a file that cannot be read is named, and the others are read") {
   const auto recordings = recorded.read();
   REQUIRE(recordings->problems().size() == 1);
   CHECK_THAT(recordings->problems()[0], Catch::Contains("0000000002.mcap"));
-  CHECK(recordings->files() == std::vector<FileNumber>{1});
-  CHECK(recordings->file(2) == nullptr);
+  CHECK(recordings->file(2).error() == "damaged: file 2");
   CHECK(numbers_of(recordings->streams()) == std::vector<std::uint64_t>{1});
 }
 

@@ -205,6 +205,13 @@ TEST_CASE_METHOD(SealedFile, "a lock that cannot be opened stops no deletion") {
   CHECK(files() == std::vector<FileNumber>{2});
 }
 
+TEST_CASE_METHOD(SealedFile, "the catalog of an earlier version is deleted") {
+  const std::string catalog = directory.path() + "/catalog.sqlite";
+  std::ofstream(catalog) << "names of callers";
+  keep_up(all);
+  CHECK_FALSE(std::filesystem::exists(catalog));
+}
+
 TEST_CASE_METHOD(SealedFile, "if nothing is recorded, removals are completed nevertheless") {
   recorder.reset();
   reading.add_removed({1});

@@ -2,8 +2,6 @@
 #include "training/catalogs/index/audio_scan.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <limits>
 #include <thread>
 
@@ -18,7 +16,6 @@ namespace {
 constexpr std::uint64_t scanned_by_a_thread = 64;
 constexpr unsigned most_threads = 16;
 constexpr std::uint64_t files_between_calls = 16;
-constexpr std::uint64_t all_taken = std::numeric_limits<std::uint64_t>::max() / 2;
 
 }  // namespace
 
@@ -55,44 +52,18 @@ ScannedFile scan_file(const std::string& path) {
 std::vector<ScannedFile> scan_files(const std::vector<std::string>& paths, const KnownFile& known,
                                     const CatalogProgress& progress) {
   std::vector<ScannedFile> found(paths.size());
-  // Relaxed: the results are read after the threads are joined.
-  std::atomic<std::uint64_t> taken = 0;
-  const auto scan_one = [&] {
-    const std::uint64_t i = taken.fetch_add(1, std::memory_order_relaxed);
-    if (i >= paths.size()) return false;
-    auto same = known(i);
-    found[i] = same ? std::move(*same) : scan_file(paths[i]);
-    return true;
-  };
-  // Ends the other threads if `progress` throws.
-  struct Stop {
-    std::atomic<std::uint64_t>& taken;
-    ~Stop() { taken.store(all_taken); }
-  };
   const std::uint64_t total = std::max<std::uint64_t>(1, paths.size());
   const std::uint64_t threads =
       std::min<std::uint64_t>({paths.size() / scanned_by_a_thread, most_threads,
                                std::max(1u, std::thread::hardware_concurrency()) - 1});
-  std::vector<std::exception_ptr> thrown(threads);
-  {
-    std::vector<std::jthread> others;
-    const Stop stop{taken};
-    for (std::exception_ptr& error : thrown)
-      others.push_back(quiet_thread("catalog", [&scan_one, &taken, &error] {
-        try {
-          while (scan_one()) {
-          }
-        } catch (...) {
-          error = std::current_exception();
-          taken.store(all_taken);
-        }
-      }));
-    for (std::uint64_t own = 0; scan_one(); ++own)
-      if (progress && own % files_between_calls == 0)
-        progress(std::min(total, taken.load(std::memory_order_relaxed) - 1), total);
-  }
-  for (const std::exception_ptr& error : thrown)
-    if (error) std::rethrow_exception(error);
+  const auto scan_one = [&](std::size_t i) {
+    auto same = known(i);
+    found[i] = same ? std::move(*same) : scan_file(paths[i]);
+  };
+  std::uint64_t own = 0;
+  in_parallel(paths.size(), threads, "catalog", scan_one, [&](std::uint64_t begun) {
+    if (progress && own++ % files_between_calls == 0) progress(std::min(total - 1, begun), total);
+  });
   if (progress) progress(total, total);
   return found;
 }

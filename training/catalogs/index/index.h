@@ -36,6 +36,7 @@ struct IndexedStream {
   // the number of the stream.
   std::uint64_t place = 0;
   // Audio: the stream is a part of its file: frames of the file before it and behind it.
+  // Recordings: the numbers of its first and of its last file.
   std::uint64_t before = 0, behind = 0;
 };
 
