@@ -89,7 +89,7 @@ class Recording {
   const std::vector<std::int16_t> values_;
   std::optional<FileWriter> writer_;
   FileNumber file_ = 0;
-  std::vector<TimedEvent> events_;
+  std::vector<RecordedEvent> events_;
 };
 
 void list(const std::string& program, const std::string& path) {

@@ -111,17 +111,13 @@ void append_for_client(Bytes frames, const FrameType& type, std::vector<std::byt
 bool ends_without_end(recording::Recordings& recordings, const recording::RecordedStream& stream) {
   const auto opened = recordings.file(stream.last_file);
   if (!opened) return true;
-  recording::RecordingFile* const file = &(*opened)->file;
-  const auto& channels = file->channels();
-  const auto channel = std::ranges::find_if(
-      channels, [&](const auto& entry) { return entry.second.number == stream.meta.number; });
-  if (channel == channels.end()) return true;
-  for (std::size_t i = file->chunks().size(); i-- > 0;) {
-    const auto& in_chunk = file->chunks()[i].channels;
-    if (!in_chunk.empty() && !std::ranges::binary_search(in_chunk, channel->first)) continue;
-    const auto messages = file->messages(i);
+  recording::RecordingFile& file = **opened;
+  const auto channel = file.channel_of(stream.meta.number);
+  if (!channel) return true;
+  for (const std::uint32_t chunk : std::views::reverse(file.chunks_of(*channel))) {
+    const auto messages = file.messages(chunk);
     if (!messages) continue;
-    if (const auto event = last_event(*messages, channel->first, stream.meta))
+    if (const auto event = last_event(*messages, *channel, stream.meta))
       return event->kind != Kind::end;
   }
   return true;

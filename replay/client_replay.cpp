@@ -24,8 +24,9 @@ std::size_t message_bytes(const FrameType& type) {
 
 }  // namespace
 
-ClientReplay::ClientReplay(Client& client, RecordedItems& items, const recording::StreamMeta& meta,
-                           const Pace& pace, AnswerComparison* comparison, ReplayOutput& output)
+ClientReplay::ClientReplay(Client& client, recording::StreamReader& items,
+                           const recording::StreamMeta& meta, const Pace& pace,
+                           AnswerComparison* comparison, ReplayOutput& output)
     : items_(items),
       meta_(meta),
       pace_(pace),
@@ -167,7 +168,7 @@ bool ClientReplay::read() {
     }
     if (const auto* answer = std::get_if<recording::RecordedAnswer>(&*item)) {
       if (comparison_) comparison_->recorded(*answer);
-    } else if (const auto* event = std::get_if<recording::ReadEvent>(&*item)) {
+    } else if (const auto* event = std::get_if<recording::RecordedEvent>(&*item)) {
       if (event->event.cause == Cause::recorder && comparison_) comparison_->cut();
       if (event->event.kind == Kind::open) continue;
       event_ = *event;

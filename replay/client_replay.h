@@ -11,10 +11,10 @@
 #include "client/client.h"
 #include "client/lines/event_lines.h"
 #include "recording/format/stream_meta.h"
+#include "recording/reader/stream_reader.h"
 #include "replay/replay_output.h"
 #include "replay/rows/answer_comparison.h"
 #include "replay/rows/pace.h"
-#include "replay/rows/recorded_items.h"
 
 namespace millrace {
 
@@ -25,7 +25,7 @@ namespace millrace {
 class ClientReplay {
  public:
   // Opens the stream. All arguments must outlive it. The comparison may be null.
-  ClientReplay(Client& client, RecordedItems& items, const recording::StreamMeta& meta,
+  ClientReplay(Client& client, recording::StreamReader& items, const recording::StreamMeta& meta,
                const Pace& pace, AnswerComparison* comparison, ReplayOutput& output);
 
   // Sends and receives without waiting. Returns the time of the next call; call it earlier if the
@@ -61,15 +61,15 @@ class ClientReplay {
   bool disconnect(Time now);
   bool read();
 
-  RecordedItems& items_;
+  recording::StreamReader& items_;
   const recording::StreamMeta& meta_;
   Pace pace_;
   AnswerComparison* const comparison_;
   ReplayOutput& output_;
   EventLines lines_;
-  const std::size_t message_bytes_;            // whole frames of the client
-  std::optional<recording::ReadEvent> event_;  // the next one
-  Time due_ = Time::min();                     // when it is due
+  const std::size_t message_bytes_;                // whole frames of the client
+  std::optional<recording::RecordedEvent> event_;  // the next one
+  Time due_ = Time::min();                         // when it is due
   bool items_over_ = false;
   std::size_t missing_parts_ = 0;
   ClientStream stream_;            // its begin reads the first event

@@ -45,7 +45,7 @@ struct OpenClientStream {
   OpenClientStream& operator=(const OpenClientStream&) = delete;
 
   std::unique_ptr<ServiceDoor> own;  // null: the shared one
-  StreamItems items;
+  recording::StreamReader items;
   std::optional<AnswerComparison> comparison;
   ClientReplay replay;
   Time due = Time::max();  // its key in the set of due streams

@@ -40,7 +40,7 @@ struct OpenWorkerStream {
         lines(stream.meta.number, stream.meta.name) {}
 
   const std::size_t index;
-  StreamItems items;
+  recording::StreamReader items;
   std::optional<AnswerComparison> comparison;
   ReplayedRows rows;
   EventLines lines;

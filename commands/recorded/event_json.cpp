@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <variant>
 
 #include "base/enum_names.h"
 #include "client/lines/base64.h"
@@ -41,10 +42,7 @@ std::string_view closing_name(std::uint8_t closing) {
                                              : "unknown";
 }
 
-}  // namespace
-
-void append_event(std::string& line, const recording::ReadEvent& read, std::uint64_t position,
-                  std::int64_t opened_steady) {
+void append(std::string& line, const recording::RecordedEvent& read, std::int64_t opened_steady) {
   append_word(line, R"("event":)", name_of(read.event.kind));
   append_member(line, "count", read.event.count);
   append_word(line, R"(,"cause":)", name_of(read.event.cause));
@@ -52,11 +50,11 @@ void append_event(std::string& line, const recording::ReadEvent& read, std::uint
     append_member(line, "mark", *read.event.mark);
   else
     line += R"(,"mark":null)";
-  append_member(line, "position", position);
+  append_member(line, "position", read.position);
   append_seconds(line += R"(,"at":)", to_wire(read.at) - opened_steady);
 }
 
-void append_answer(std::string& line, const recording::RecordedAnswer& answer) {
+void append(std::string& line, const recording::RecordedAnswer& answer, std::int64_t) {
   append_word(line, R"("answer":)", name_of(answer.kind));
   append_member(line, "seq", answer.seq);
   append_member(line, "batch", number(answer.batch));
@@ -69,7 +67,7 @@ void append_answer(std::string& line, const recording::RecordedAnswer& answer) {
     append_string(line, answer.data);
 }
 
-void append_totals(std::string& line, const recording::StreamTotals& totals) {
+void append(std::string& line, const recording::StreamTotals& totals, std::int64_t) {
   append_word(line, R"("closed":)", closing_name(totals.closing));
   line += totals.complete ? R"(,"complete":true)" : R"(,"complete":false)";
   append_member(line, "rows", totals.rows);
@@ -81,6 +79,21 @@ void append_totals(std::string& line, const recording::StreamTotals& totals) {
   const auto end = std::to_chars(hex.data(), hex.data() + hex.size(), totals.digest, 16).ptr;
   std::copy(hex.data(), end, digits.data() + digits.size() - (end - hex.data()));
   append_word(line, R"(,"digest":)", std::string_view(digits.data(), digits.size()));
+}
+
+}  // namespace
+
+std::string_view array_of(std::size_t kind) {
+  constexpr std::array<std::string_view, std::variant_size_v<recording::RecordedItem>> names{
+      "events", "answers", "totals"};
+  return names[kind];
+}
+
+void append_item(std::string& line, const recording::RecordedItem& item,
+                 std::int64_t opened_steady) {
+  line += '{';
+  std::visit([&](const auto& one) { append(line, one, opened_steady); }, item);
+  line += '}';
 }
 
 void append_missing(std::string& line, const recording::MissingPart& part) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,20 +10,20 @@
 
 namespace millrace::recordings {
 
-// Items of a recorded stream as members of a JSON object, without braces. Pure.
+// The member of a line of `streams.jsonl` with the items of a kind (RecordedItem::index).
+std::string_view array_of(std::size_t kind);
 
-// {"event":"flush","count":0,"cause":"client","mark":7,"position":48000,"at":3.25}. `position` is
-// that of the stream before the event. `at` is the time since the stream was opened, in seconds.
-// `count` is as in `millrace chunk --events`.
-void append_event(std::string& line, const recording::ReadEvent& event, std::uint64_t position,
-                  std::int64_t opened_steady);
-
-// {"answer":"json","seq":4,"batch":17,"data":…}. `data` is a JSON value for `json`, a string for
-// `text` and `error`, and base64 for `bytes`.
-void append_answer(std::string& line, const recording::RecordedAnswer& answer);
-
-// {"closed":"end","complete":true,"rows":8,"frames":12800,"lost":0,"digest":"0a1b2c3d"}
-void append_totals(std::string& line, const recording::StreamTotals& totals);
+// Appends an item of a recorded stream as a JSON object. Pure.
+//
+//   {"event":"flush","count":0,"cause":"client","mark":7,"position":48000,"at":3.25}
+//   {"answer":"json","seq":4,"batch":17,"data":…}
+//   {"closed":"end","complete":true,"rows":8,"frames":12800,"lost":0,"digest":"0a1b2c3d"}
+//
+// `position` is that of the stream before the event. `at` is the time since the stream was opened,
+// in seconds. `count` is as in `millrace chunk --events`. `data` is a JSON value for `json`, a
+// string for `text` and `error`, and base64 for `bytes`.
+void append_item(std::string& line, const recording::RecordedItem& item,
+                 std::int64_t opened_steady);
 
 // {"begin":48000,"end":56000,"events":12,"why":"not recorded: queue_full"}
 void append_missing(std::string& line, const recording::MissingPart& part);

@@ -60,7 +60,7 @@ recording::StreamFrames& RecordedStream::read() {
 nb::list RecordedStream::events() {
   const std::int64_t opened = facts().meta.opened_steady;
   nb::list list;
-  for (const recording::PlacedEvent& placed : read().events()) {
+  for (const recording::RecordedEvent& placed : read().events()) {
     const Event& event = placed.event;
     list.append(nb::make_tuple(text_of(name_of(event.kind)), text_of(name_of(event.cause)),
                                event.count, event.mark, seconds(to_wire(placed.at) - opened),

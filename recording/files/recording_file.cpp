@@ -188,6 +188,41 @@ Result<std::vector<SliceMessage>, Damage> RecordingFile::messages(std::size_t ch
   return damage(place.offset, place.bytes, why);
 }
 
+std::optional<std::uint16_t> RecordingFile::channel_of(std::uint64_t stream) {
+  if (channels_by_stream_.size() < channels_.size())
+    for (const auto& [channel, meta] : channels_)
+      channels_by_stream_.try_emplace(meta.number, channel);
+  const auto found = channels_by_stream_.find(stream);
+  return found == channels_by_stream_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const std::vector<std::uint32_t>& RecordingFile::chunks_of(std::uint16_t channel) {
+  for (; indexed_chunks_ < chunks_.size(); ++indexed_chunks_) {
+    const auto add = [this](std::uint16_t its_channel) {
+      auto& chunks = chunks_by_channel_[its_channel];
+      const auto chunk = static_cast<std::uint32_t>(indexed_chunks_);
+      if (chunks.empty() || chunks.back() != chunk) chunks.push_back(chunk);
+    };
+    const std::vector<std::uint16_t>& channels = chunks_[indexed_chunks_].channels;
+    std::ranges::for_each(channels, add);
+    if (!channels.empty()) continue;
+    // The file does not name them: they are in the messages.
+    if (const auto read = messages(indexed_chunks_))
+      for (const SliceMessage& message : *read) add(message.channel);
+  }
+  return chunks_by_channel_[channel];
+}
+
+const std::vector<SliceMessage>* RecordingFile::kept_messages(std::size_t chunk) {
+  if (kept_.empty()) kept_.resize(most_kept);
+  Kept& kept = kept_[chunk % kept_.size()];
+  if (kept.used && kept.chunk == chunk) return &kept.messages;
+  auto read = messages(chunk);
+  if (!read) return nullptr;
+  kept = {.chunk = chunk, .messages = std::move(*read), .used = true};
+  return &kept.messages;
+}
+
 std::optional<RawChunk> RecordingFile::raw_chunk(std::size_t chunk) {
   if (!summary_) return std::nullopt;
   const auto entry = read_chunk_entry(window_, *summary_, chunks_[chunk].offset);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
@@ -77,6 +78,15 @@ class RecordingFile {
   // this chunk. An error is damage: it is also added to damages().
   Result<std::vector<SliceMessage>, Damage> messages(std::size_t chunk);
 
+  // For readers of streams. The channel of a stream; nullopt if the file has none.
+  std::optional<std::uint16_t> channel_of(std::uint64_t stream);
+  // The chunks with messages of this channel, ascending: indexes of chunks(). An unsealed file may
+  // get more.
+  const std::vector<std::uint32_t>& chunks_of(std::uint16_t channel);
+  // messages(), kept for some chunks: the streams of a chunk are often read together. Null: the
+  // chunk is damaged. Valid until the next call.
+  const std::vector<SliceMessage>* kept_messages(std::size_t chunk);
+
   // Reads every byte once, from front to back, and checks all checksums. Calls `visit` with the
   // messages of each chunk that is good. True if there is no damage at all.
   using Visit = std::function<void(std::size_t chunk, const std::vector<SliceMessage>&)>;
@@ -136,6 +146,19 @@ class RecordingFile {
   std::vector<Damage> damages_;
   PartTable parts_;  // those of the first added_ chunks
   std::size_t added_ = 0;
+
+  std::unordered_map<std::uint64_t, std::uint16_t> channels_by_stream_;
+  std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> chunks_by_channel_;
+  std::size_t indexed_chunks_ = 0;
+  struct Kept {
+    std::size_t chunk = 0;
+    std::vector<SliceMessage> messages{};
+    bool used = false;
+  };
+  // By the number of the chunk. Streams of one file that are read in turns are up to a few MiB
+  // apart. Empty until the first call.
+  static constexpr std::size_t most_kept = 256;
+  std::vector<Kept> kept_;
 };
 
 }  // namespace millrace::recording

@@ -34,7 +34,7 @@ void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& sl
   next = std::uint64_t{number} + 1;
   ++part.slices;
   part.end = slice.begin;
-  for (const TimedEvent& timed : slice.events) {
+  for (const RecordedEvent& timed : slice.events) {
     const bool frames = timed.event.kind == Event::Kind::frames;
     if (frames) part.frames += timed.event.count;
     if (frames || timed.event.kind == Event::Kind::gap) part.end += timed.event.count;

@@ -21,7 +21,7 @@ struct StreamMeta {
   std::string options{};         // the client's: a JSON object, or empty
   std::string client{};          // the client's format: {"format":"mulaw","rate":8000,"channels":1}
   std::int64_t opened_wall = 0;  // nanoseconds since 1970
-  std::int64_t opened_steady = 0;  // the same instant by the clock of TimedEvent::at
+  std::int64_t opened_steady = 0;  // the same instant by the clock of RecordedEvent::at
   bool operator==(const StreamMeta&) const = default;
 };
 

@@ -109,10 +109,10 @@ void EventJoin::replace_missing(const Slice& slice) {
 void EventJoin::take(const Slice& slice, Place from) {
   slice_ = slice;
   place_ = from;
-  answer_ = 0;
+  record_ = 0;
   totals_due_ = slice.closing.has_value();
   finished_ = totals_due_;
-  for (const TimedEvent& timed : slice.events.subspan(from.event)) {
+  for (const RecordedEvent& timed : slice.events.subspan(from.event)) {
     const Event& event = timed.event;
     if (moves(event)) position_ += event.count;
     if (event.kind == Kind::size) size_ = event.count;
@@ -143,39 +143,49 @@ void EventJoin::finish(std::uint64_t end, const std::string& why) {
   ended_ = true;
 }
 
-std::optional<ReadItem> EventJoin::next() {
+std::optional<RecordedItem> EventJoin::next() {
   if (inserted_begin_ < inserted_end_) return next_inserted();
   if (place_.event < slice_.events.size()) return next_event();
-  if (answer_ < slice_.answers.size()) return slice_.answers[answer_++];
-  if (!totals_due_) return std::nullopt;
-  if (!ended_) {
-    if (!begun_) insert(Kind::open);
-    insert(Kind::abort);
-    ended_ = true;
-    return next_inserted();
+  auto record = slice_.record(record_);
+  if (!record) return std::nullopt;
+  if (std::holds_alternative<StreamTotals>(*record)) {
+    if (!ended_) {
+      if (!begun_) insert(Kind::open);
+      insert(Kind::abort);
+      ended_ = true;
+      return next_inserted();
+    }
+    totals_due_ = false;
+    over_ = true;
   }
-  totals_due_ = false;
-  over_ = true;
-  return *slice_.closing;
+  ++record_;
+  return record;
 }
 
-ReadEvent EventJoin::next_event() {
-  const TimedEvent& timed = slice_.events[place_.event++];
-  at_ = timed.at;
-  ReadEvent event{.event = timed.event, .at = timed.at};
-  if (timed.event.kind == Kind::frames) {
-    event.frames = slice_.frames.subspan(place_.byte, timed.event.count * frame_bytes_);
+RecordedEvent EventJoin::next_event() {
+  RecordedEvent event = slice_.events[place_.event++];
+  at_ = event.at;
+  if (event.event.kind == Kind::frames) {
+    event.frames = slice_.frames.subspan(place_.byte, event.event.count * frame_bytes_);
     place_.byte += event.frames.size();
   }
-  return event;
+  return placed(event);
 }
 
-ReadEvent EventJoin::next_inserted() {
-  const ReadEvent event{.event = inserted_[inserted_begin_++], .at = at_};
+RecordedEvent EventJoin::next_inserted() {
+  const RecordedEvent event{.event = inserted_[inserted_begin_++], .at = at_};
   if (inserted_begin_ == inserted_end_) {
     inserted_begin_ = inserted_end_ = 0;
     if (event.event.kind == Kind::abort && !totals_due_) over_ = true;
   }
+  return placed(event);
+}
+
+RecordedEvent EventJoin::placed(RecordedEvent event) {
+  event.position = given_position_;
+  event.frame = given_frames_;
+  if (moves(event.event)) given_position_ += event.event.count;
+  if (event.event.kind == Kind::frames) given_frames_ += event.event.count;
   return event;
 }
 

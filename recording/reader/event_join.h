@@ -8,9 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "recording/reader/read_item.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
+
+// A part of a stream that is missing: [begin, end) in positions, and `events` events. If both are
+// empty, answers are missing, or the end of the stream is.
+struct MissingPart {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t events = 0;  // 0 if their number is not known: at the end of a stream
+  std::string why{};         // "not recorded: queue_full", "damaged: file 3", "deleted"
+  bool operator==(const MissingPart&) const = default;
+};
 
 // Joins the slices of one stream to the events that a Chunker accepts: `open`, then any events,
 // then `end` or `abort`. Pure: it reads no file.
@@ -47,8 +57,8 @@ class EventJoin {
   // `why`: the reason if the stream has no end. Requires the same as add().
   void finish(std::uint64_t end, const std::string& why);
 
-  // Items of the slice: its events, its answers, then its totals.
-  std::optional<ReadItem> next();
+  // Items of the slice: its events, then its records.
+  std::optional<RecordedItem> next();
 
   // True once next() has returned the last item.
   bool over() const { return over_; }
@@ -68,23 +78,26 @@ class EventJoin {
   void replace_missing(const Slice& slice);
   void take(const Slice& slice, Place from);
   void insert(Event::Kind kind, std::uint64_t count = 0);
-  ReadEvent next_event();
-  ReadEvent next_inserted();
+  RecordedEvent next_event();
+  RecordedEvent next_inserted();
+  RecordedEvent placed(RecordedEvent event);
 
   std::size_t frame_bytes_;
-  std::uint64_t next_number_ = 0;  // that the next slice has if none is missing
-  std::uint64_t next_event_ = 0;   // number of the next event
-  std::uint64_t position_ = 0;     // before it
-  std::uint64_t size_ = 0;         // by the last `size` event; 0: the size of the rule
-  Time at_{};                      // when inserted events were read
+  std::uint64_t next_number_ = 0;     // that the next slice has if none is missing
+  std::uint64_t next_event_ = 0;      // number of the next event
+  std::uint64_t position_ = 0;        // before it
+  std::uint64_t size_ = 0;            // by the last `size` event; 0: the size of the rule
+  Time at_{};                         // when inserted events were read
+  std::uint64_t given_position_ = 0;  // before the event that next() returns next
+  std::uint64_t given_frames_ = 0;
   bool begun_ = false;
   bool ended_ = false;     // `end` or `abort` was added
   bool finished_ = false;  // no more slices are taken
   bool over_ = false;
 
-  Slice slice_{};  // added last
-  Place place_{};  // where its next event is
-  std::size_t answer_ = 0;
+  Slice slice_{};           // added last
+  Place place_{};           // where its next event is
+  std::size_t record_ = 0;  // for Slice::record
   bool totals_due_ = false;
   // Before the events of the slice: `open`, `gap` or `reset`, `size`; at the end `abort`.
   std::array<Event, 4> inserted_{};

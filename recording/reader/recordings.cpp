@@ -20,12 +20,12 @@ bool is_no_file(std::error_code error) {
 }
 
 // Names the file in the errors of reading it.
-Result<std::shared_ptr<IndexedFile>, std::string> read_file(FileDescriptor descriptor,
-                                                            FileNumber number) {
+Result<std::shared_ptr<RecordingFile>, std::string> read_file(FileDescriptor descriptor,
+                                                              FileNumber number) {
   try {
     auto file = RecordingFile::open(std::move(descriptor), number);
     if (!file) return file.error();
-    return std::make_shared<IndexedFile>(std::move(*file));
+    return std::make_shared<RecordingFile>(std::move(*file));
   } catch (const std::system_error& error) {
     throw std::system_error(error.code(), Directory::file_name(number));
   }
@@ -149,7 +149,7 @@ std::vector<Recordings::Part> Recordings::parts_in(RecordingFile& file, FileNumb
 
 // Called on several threads at a time. False: the file was deleted.
 bool Recordings::read(FileNumber number, File& file) const {
-  std::shared_ptr<IndexedFile> opened;
+  std::shared_ptr<RecordingFile> opened;
   try {
     auto descriptor = open_file(number);
     if (!descriptor) return false;
@@ -163,23 +163,23 @@ bool Recordings::read(FileNumber number, File& file) const {
     file.problem = error.what();
   }
   if (!opened) return true;
-  file.parts = parts_in(opened->file, number);
-  file.run = opened->file.head().run;
-  if (!opened->file.sealed()) file.unsealed = std::move(opened);
+  file.parts = parts_in(*opened, number);
+  file.run = opened->head().run;
+  if (!opened->sealed()) file.unsealed = std::move(opened);
   file.read = true;
   return true;
 }
 
 // A file that was not sealed. True if it has changed.
 bool Recordings::read_on(FileNumber number, File& file) {
-  const bool more = file.unsealed->file.refresh();
-  const bool sealed = file.unsealed->file.sealed();
+  const bool more = file.unsealed->refresh();
+  const bool sealed = file.unsealed->sealed();
   if (!more && !sealed) return false;
-  file.parts = parts_in(file.unsealed->file, number);
-  file.run = file.unsealed->file.head().run;
+  file.parts = parts_in(*file.unsealed, number);
+  file.run = file.unsealed->head().run;
   if (!sealed) return true;
   const auto opened = std::exchange(file.unsealed, nullptr);
-  opened->file.close_if_sealed();
+  opened->close_if_sealed();
   keep_open(number, opened);
   return true;
 }
@@ -248,7 +248,7 @@ std::vector<std::string> Recordings::problems() const {
   return lines;
 }
 
-Result<std::shared_ptr<IndexedFile>, std::string> Recordings::file(FileNumber number) {
+Result<std::shared_ptr<RecordingFile>, std::string> Recordings::file(FileNumber number) {
   const auto found = files_.find(number);
   if (found == files_.end()) return std::string("deleted");
   File& file = found->second;
@@ -262,13 +262,13 @@ Result<std::shared_ptr<IndexedFile>, std::string> Recordings::file(FileNumber nu
     auto read = read_file(std::move(*descriptor), number);
     if (!read) return damaged;
     opened = std::move(*read);
-    opened->file.close_if_sealed();
+    opened->close_if_sealed();
   }
   keep_open(number, opened);
   return opened;
 }
 
-void Recordings::keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file) {
+void Recordings::keep_open(FileNumber number, const std::shared_ptr<RecordingFile>& file) {
   files_[number].opened = file;
   std::erase_if(recent_, [&](const auto& recent) { return recent.second == file; });
   if (recent_.size() >= most_recent) recent_.pop_back();

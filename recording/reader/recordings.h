@@ -16,7 +16,6 @@
 #include "recording/files/directory.h"
 #include "recording/files/recording_file.h"
 #include "recording/format/stream_meta.h"
-#include "recording/reader/indexed_file.h"
 #include "schemas/slices/slice.h"
 
 namespace millrace::recording {
@@ -71,7 +70,7 @@ class Recordings {
 
   // The recording file, opened once and kept while a reader needs it, without a descriptor if it is
   // sealed. The error is why its slices are missing: "deleted", "damaged: file 3".
-  Result<std::shared_ptr<IndexedFile>, std::string> file(FileNumber number);
+  Result<std::shared_ptr<RecordingFile>, std::string> file(FileNumber number);
   // The files with parts of a stream, ascending. They may change only if changes() has. If the
   // summaries were skipped: all from its first to its last one.
   std::vector<FileNumber> files_of(const RecordedStream& stream) const;
@@ -100,9 +99,9 @@ class Recordings {
     bool read = false;
     std::string problem{};  // a line why it cannot be read at all; empty if it can
     std::string run{};
-    std::vector<Part> parts{};                // by stream
-    std::shared_ptr<IndexedFile> unsealed{};  // null if it is sealed
-    std::weak_ptr<IndexedFile> opened{};      // sealed, for readers
+    std::vector<Part> parts{};                  // by stream
+    std::shared_ptr<RecordingFile> unsealed{};  // null if it is sealed
+    std::weak_ptr<RecordingFile> opened{};      // sealed, for readers
   };
 
   Recordings(Directory directory, Summaries summaries);
@@ -113,7 +112,7 @@ class Recordings {
   std::optional<FileDescriptor> open_file(FileNumber number) const;
   bool read(FileNumber number, File& file) const;
   bool read_on(FileNumber number, File& file);
-  void keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file);
+  void keep_open(FileNumber number, const std::shared_ptr<RecordingFile>& file);
   Parts parts_of(std::uint64_t stream) const;
   RecordedStream stream_of(std::span<const Part* const> parts) const;
 
@@ -123,7 +122,7 @@ class Recordings {
   std::set<std::uint64_t> removed_;
   std::string live_run_;
   // Files that stay open although no reader needs them now. The last one used is the first.
-  std::vector<std::pair<FileNumber, std::shared_ptr<IndexedFile>>> recent_;
+  std::vector<std::pair<FileNumber, std::shared_ptr<RecordingFile>>> recent_;
   std::vector<RecordedStream> streams_;
   bool listed_ = false;
   bool changed_ = false;  // also by a refresh() that then failed

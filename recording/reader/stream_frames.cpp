@@ -16,22 +16,23 @@ bool StreamFrames::read_on() {
   bool any = false;
   while (const auto item = reader_.next()) {
     any = true;
-    if (const auto* read = std::get_if<ReadEvent>(&*item)) add(*read);
+    if (const auto* read = std::get_if<RecordedEvent>(&*item)) add(*read);
     if (const auto* totals = std::get_if<StreamTotals>(&*item)) totals_ = *totals;
   }
   return any;
 }
 
-void StreamFrames::add(const ReadEvent& read) {
+void StreamFrames::add(const RecordedEvent& read) {
   const Event& event = read.event;
   const bool more = event.kind == Kind::frames && !events_.empty() &&
                     events_.back().event.kind == Kind::frames &&
                     events_.back().event.cause == event.cause;
-  if (more)
+  if (more) {
     events_.back().event.count += event.count;
-  else
-    events_.push_back({.event = event, .at = read.at, .position = position_, .frame = frames_});
-  if (event.kind == Kind::gap) position_ += event.count;
+  } else {
+    events_.push_back(read);
+    events_.back().frames = {};
+  }
   if (event.kind != Kind::frames || event.count == 0) return;
 
   const bool adjacent =
@@ -41,9 +42,8 @@ void StreamFrames::add(const ReadEvent& read) {
     pieces_.back().bytes = {pieces_.back().bytes.data(),
                             pieces_.back().bytes.size() + read.frames.size()};
   else
-    pieces_.push_back({.begin = frames_, .bytes = read.frames});
-  frames_ += event.count;
-  position_ += event.count;
+    pieces_.push_back({.begin = read.frame, .bytes = read.frames});
+  frames_ = read.frame + event.count;
 }
 
 Bytes StreamFrames::read(std::uint64_t begin, std::uint64_t end,

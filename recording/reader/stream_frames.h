@@ -10,14 +10,6 @@
 
 namespace millrace::recording {
 
-// An event, and where it is in its stream.
-struct PlacedEvent {
-  Event event{};
-  Time at{};                   // for `frames`: when the first of them were read
-  std::uint64_t position = 0;  // where the stream is before the event
-  std::uint64_t frame = 0;     // frames before the event: the position without gaps
-};
-
 // The events of a stream, and its frames at any place: for training. Keeps some bytes per slice in
 // memory; the frames stay in the files. The same rules as for a StreamReader. Confined to the
 // thread of its Recordings, which must outlive it.
@@ -31,8 +23,9 @@ class StreamFrames {
   bool read_on();
 
   const RecordedStream& stream() const { return reader_.stream(); }
-  // All events. `frames` events that follow each other are one.
-  const std::vector<PlacedEvent>& events() const { return events_; }
+  // All events. `frames` events that follow each other are one. Their RecordedEvent::frames are
+  // empty.
+  const std::vector<RecordedEvent>& events() const { return events_; }
   std::uint64_t frames() const { return frames_; }  // without gaps
   bool over() const { return reader_.over(); }
   const std::vector<MissingPart>& missing() const { return reader_.missing(); }
@@ -50,13 +43,12 @@ class StreamFrames {
     Bytes bytes{};
   };
 
-  void add(const ReadEvent& read);
+  void add(const RecordedEvent& read);
 
   StreamReader reader_;
   std::size_t frame_bytes_;
   std::uint64_t frames_ = 0;
-  std::uint64_t position_ = 0;
-  std::vector<PlacedEvent> events_;
+  std::vector<RecordedEvent> events_;
   std::vector<Piece> pieces_;
   std::optional<StreamTotals> totals_;
 };

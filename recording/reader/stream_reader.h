@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "recording/reader/read_item.h"
+#include "recording/reader/event_join.h"
 #include "recording/reader/recordings.h"
+#include "schemas/slices/slice.h"
 
 namespace millrace::recording {
 
@@ -26,23 +30,52 @@ namespace millrace::recording {
 class StreamReader {
  public:
   StreamReader(Recordings& recordings, const RecordedStream& stream);
-  StreamReader(StreamReader&&) noexcept;
-  ~StreamReader();
 
-  const RecordedStream& stream() const;
+  const RecordedStream& stream() const { return stream_; }
 
   // The next item. nullopt: the stream is over, or, if it is still being recorded, the reader is at
   // the last whole chunk; call it again after Recordings::refresh(). The views of an item are valid
   // until the next call, frames as long as the reader.
-  std::optional<ReadItem> next();
+  std::optional<RecordedItem> next();
   // True once next() has returned the last item.
-  bool over() const;
+  bool over() const { return join_.over(); }
 
-  const std::vector<MissingPart>& missing() const;
+  const std::vector<MissingPart>& missing() const { return join_.missing(); }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const SliceMessage* next_message();
+  void add_slice(const SliceMessage& message);
+  void finish();
+  bool reopen();
+  bool open_next_file();
+  void read_chunk();
+  void notice_damage(std::uint64_t to);
+  void reject();
+  std::string why_missing(const std::string& otherwise) const;
+
+  Recordings* recordings_;
+  RecordedStream stream_;
+  std::string run_;  // the run that wrote its last file
+
+  std::vector<FileNumber> numbers_;  // files with parts of the stream
+  std::size_t next_number_ = 0;      // the next one to open
+  std::uint64_t changes_;            // Recordings::changes() when numbers_ was read
+
+  std::shared_ptr<RecordingFile> file_;  // being read
+  FileNumber number_ = 0;
+  std::uint16_t channel_ = 0;
+  std::size_t next_chunk_ = 0;      // in RecordingFile::chunks_of
+  std::uint64_t looked_until_ = 0;  // offset in the file
+  std::vector<SliceMessage> messages_;
+  std::size_t next_message_ = 0;
+
+  SliceDecoder decoder_;
+  // All files read, and the messages that could not be read in place.
+  std::vector<std::shared_ptr<RecordingFile>> files_;
+  std::vector<std::vector<std::byte>> copies_;
+
+  std::string damage_;  // since the last slice that was used
+  EventJoin join_;
 };
 
 }  // namespace millrace::recording

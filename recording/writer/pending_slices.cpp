@@ -26,14 +26,8 @@ Event event_of(const PageRecord& record) {
 }  // namespace
 
 Slice PendingStream::slice() const {
-  return {.stream = meta.number,
-          .first_event = first_event,
-          .begin = begin,
-          .size = first_size,
-          .events = events,
-          .answers = answers,
-          .lost = lost,
-          .closing = closing};
+  return viewed(
+      {.stream = meta.number, .first_event = first_event, .begin = begin, .size = first_size});
 }
 
 std::int64_t PendingStream::wall() const {
@@ -57,9 +51,8 @@ void PendingStream::begin_here() {
 
 void PendingStream::begin_next() {
   begin_here();
-  events.clear();
+  clear();
   frames.clear();
-  answers.clear();
 }
 
 void PendingSlices::take(Page& page) {
@@ -101,7 +94,7 @@ void PendingSlices::wait(PendingStream& stream) {
 
 void PendingSlices::add_event(PendingStream& stream, const Event& event, Bytes bytes,
                               std::int64_t at) {
-  stream.events.push_back({event, from_wire(at)});
+  stream.events.push_back({.event = event, .at = from_wire(at)});
   if (event.kind != Event::Kind::frames) return;
   stream.frames.push_back(bytes);
   bytes_ += bytes.size();

@@ -17,7 +17,7 @@
 namespace millrace::recording {
 
 // A stream that is being recorded, as far as its records were taken, and its next slice.
-struct PendingStream {
+struct PendingStream : SliceParts {
   StreamMeta meta;
 
   // After the records so far.
@@ -32,22 +32,15 @@ struct PendingStream {
   std::uint64_t first_event = 0;
   std::uint64_t begin = 0;
   std::uint32_t first_size = 0;
-  std::vector<TimedEvent> events{};
   std::vector<Bytes> frames{};
-  std::vector<RecordedAnswer> answers{};
-  std::optional<LostEvents> lost{};
-  std::optional<StreamTotals> closing{};
 
   // An event follows those so far.
   void count(const Event& event, std::int64_t at);
-  // Views of the above.
   Slice slice() const;
   // The time of the slice: nanoseconds since 1970.
   std::int64_t wall() const;
   bool has_events() const { return next_event != first_event; }
-  bool is_empty() const { return events.empty() && answers.empty() && !lost && !closing; }
-  // Removes the events and answers of the slice: the next one continues after them. `lost` and
-  // `closing` stay.
+  // Removes all of the slice but `lost` and `closing`: the next one continues after it.
   void begin_next();
   // The slice begins after the records so far. Requires: it has no events.
   void begin_here();

@@ -135,7 +135,7 @@ bool Recorder::has_file() {
 
 void Recorder::drop(PendingStream& stream, DropReason reason) {
   if (stream.closing) keep_end(stream);
-  if (!stream.has_events() && stream.answers.empty()) return;  // the rest is written later
+  if (!stream.has_events() && !stream.has_records()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
   if (!stream.lost && stream.has_events())

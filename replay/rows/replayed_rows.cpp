@@ -17,8 +17,8 @@ constexpr std::size_t digested_together = 64 * recording::RowDigest::row_bytes;
 
 }  // namespace
 
-ReplayedRows::ReplayedRows(RecordedItems& items, const CutSettings& settings, const Pace& pace,
-                           AnswerComparison* comparison)
+ReplayedRows::ReplayedRows(recording::StreamReader& items, const CutSettings& settings,
+                           const Pace& pace, AnswerComparison* comparison)
     : items_(items),
       settings_(settings),
       pace_(pace),
@@ -134,7 +134,7 @@ std::optional<Row> ReplayedRows::done(std::uint64_t seq) {
 }
 
 // Answers may be missing where no event is.
-std::optional<recording::ReadItem> ReplayedRows::next_item() {
+std::optional<recording::RecordedItem> ReplayedRows::next_item() {
   auto item = items_.next();
   if (items_.missing().size() > missing_parts_ && comparison_) comparison_->cut();
   missing_parts_ = items_.missing().size();
@@ -149,7 +149,7 @@ bool ReplayedRows::read() {
     if (!item) {
       items_over_ = true;
       // A stream that is still being recorded, up to now.
-      if (!ended()) take(recording::ReadEvent{.event = {Kind::abort, Cause::recorder}});
+      if (!ended()) take(recording::RecordedEvent{.event = {Kind::abort, Cause::recorder}});
       return event_.has_value();
     }
     std::visit([this](const auto& one) { take(one); }, *item);
@@ -168,7 +168,7 @@ void ReplayedRows::read_rest() {
   if (comparison_) comparison_->recorded_all();
 }
 
-void ReplayedRows::take(const recording::ReadEvent& event) {
+void ReplayedRows::take(const recording::RecordedEvent& event) {
   if (event.event.cause == Cause::recorder) {
     missing_ = true;
     if (comparison_) comparison_->cut();
@@ -204,7 +204,7 @@ bool ReplayedRows::leaves_out(const Event& event) const {
 void ReplayedRows::abort_because(std::string why) {
   problem_ = std::move(why);
   items_over_ = true;
-  event_ = recording::ReadEvent{.event = {Kind::abort, Cause::recorder}};
+  event_ = recording::RecordedEvent{.event = {Kind::abort, Cause::recorder}};
   if (comparison_) comparison_->cut();
 }
 

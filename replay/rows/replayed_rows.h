@@ -16,10 +16,10 @@
 #include "chunker/ready_row.h"
 #include "chunker/spec.h"
 #include "recording/format/row_digest.h"
+#include "recording/reader/stream_reader.h"
 #include "replay/rows/answer_comparison.h"
 #include "replay/rows/frame_runs.h"
 #include "replay/rows/pace.h"
-#include "replay/rows/recorded_items.h"
 
 namespace millrace {
 
@@ -49,7 +49,7 @@ class ReplayedRows {
  public:
   // `items` and `comparison` must outlive it. The comparison gets the recorded answers; it may be
   // null.
-  ReplayedRows(RecordedItems& items, const CutSettings& settings, const Pace& pace,
+  ReplayedRows(recording::StreamReader& items, const CutSettings& settings, const Pace& pace,
                AnswerComparison* comparison);
   ~ReplayedRows();
   ReplayedRows(const ReplayedRows&) = delete;
@@ -85,20 +85,22 @@ class ReplayedRows {
   };
 
   std::size_t waiting() const { return outstanding_.size() - batched_; }
-  std::optional<recording::ReadItem> next_item();
+  std::optional<recording::RecordedItem> next_item();
   bool read();
   bool allows_size(std::uint64_t body) const;
   bool leaves_out(const Event& event) const;
-  void take(const recording::ReadEvent& event);
+  void take(const recording::RecordedEvent& event);
   void take(const recording::RecordedAnswer& answer);
   void take(const recording::StreamTotals& totals);
+  template <class Record>
+  void take(const Record&) {}  // changes no row
   bool feed(Time now);
   void add(const Event& event, Bytes frames);
   ReadyRow give(const Row& row, Time now);
   void digest(const Row& row);
   void abort_because(std::string why);
 
-  RecordedItems& items_;
+  recording::StreamReader& items_;
   const CutSettings settings_;
   const Pace pace_;
   AnswerComparison* const comparison_;
@@ -106,7 +108,7 @@ class ReplayedRows {
   FrameRuns frames_;
   std::unique_ptr<OtherRule> other_;  // null: the recorded rule
 
-  std::optional<recording::ReadEvent> event_;  // the next event of the chunker
+  std::optional<recording::RecordedEvent> event_;  // the next event of the chunker
   Time due_ = Time::min();
   Time last_due_ = Time::min();
   bool items_over_ = false;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/answer.h"
@@ -34,10 +35,14 @@ enum class DropReason : std::uint8_t {
   memory,      // the service is short of memory
 };
 
-// An event, and when it was read: by the steady clock of the service that recorded it.
-struct TimedEvent {
+// An event of a recorded stream, as the chunker received it.
+struct RecordedEvent {
   Event event;
-  Time at{};
+  Time at{};  // when it was read, by the steady clock of the service that recorded it
+  // By readers of streams only:
+  Bytes frames{};              // the values of a `frames` event
+  std::uint64_t position = 0;  // where the stream is before the event
+  std::uint64_t frame = 0;     // frames before the event: the position without gaps
 };
 
 // The answer of a worker to the row `seq`. The batch is numbered by the service that recorded it.
@@ -68,6 +73,10 @@ struct StreamTotals {
   bool operator==(const StreamTotals&) const = default;
 };
 
+// An item that a reader of a stream returns. StreamTotals is the last alternative, and the last
+// item.
+using RecordedItem = std::variant<RecordedEvent, RecordedAnswer, StreamTotals>;
+
 // A part of one stream. `events`, `frames` and `answers` are views: of the caller's memory when it
 // is written, of the message and of the decoder when it is read.
 struct Slice {
@@ -75,11 +84,43 @@ struct Slice {
   std::uint64_t first_event = 0;  // events of the stream before this slice
   std::uint64_t begin = 0;        // position of the stream before it
   std::uint32_t size = 0;         // size of bodies in force before it; 0: that of the rule
-  std::span<const TimedEvent> events{};
+  std::span<const RecordedEvent> events{};
   Bytes frames{};  // the frames of the `frames` events, one event after the other
   std::span<const RecordedAnswer> answers{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
+
+  // The items that follow the events, by index: answers, then the totals. nullopt: there are no
+  // more.
+  std::optional<RecordedItem> record(std::size_t index) const {
+    if (index < answers.size()) return answers[index];
+    return index == answers.size() && closing ? std::optional<RecordedItem>(*closing)
+                                              : std::nullopt;
+  }
+};
+
+// The memory of a slice.
+struct SliceParts {
+  std::vector<RecordedEvent> events{};
+  std::vector<RecordedAnswer> answers{};
+  std::optional<LostEvents> lost{};
+  std::optional<StreamTotals> closing{};
+
+  bool has_records() const { return !answers.empty(); }
+  bool is_empty() const { return events.empty() && !has_records() && !lost && !closing; }
+  // Removes all but `lost` and `closing`.
+  void clear() {
+    events.clear();
+    answers.clear();
+  }
+  // Sets the views of a slice to this memory.
+  Slice viewed(Slice slice) const {
+    slice.events = events;
+    slice.answers = answers;
+    slice.lost = lost;
+    slice.closing = closing;
+    return slice;
+  }
 };
 
 // A stream's part of one recording file.
@@ -146,8 +187,7 @@ class SliceDecoder {
 
  private:
   AlignedMessage aligned_;
-  std::vector<TimedEvent> events_;
-  std::vector<RecordedAnswer> answers_;
+  SliceParts parts_;
 };
 
 }  // namespace millrace::recording

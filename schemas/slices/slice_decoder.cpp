@@ -49,7 +49,7 @@ class Numbers {
 };
 
 // nullopt if the entry is not an event.
-std::optional<TimedEvent> event_of(const recorded::EventEntry& in, Numbers& numbers) {
+std::optional<RecordedEvent> event_of(const recorded::EventEntry& in, Numbers& numbers) {
   if (in.kind() >= count_of<Kind>() || in.cause() >= count_of<Cause>()) return std::nullopt;
   Event event{.kind = static_cast<Kind>(in.kind()), .cause = static_cast<Cause>(in.cause())};
   const auto number = numbers.next(in);
@@ -58,7 +58,7 @@ std::optional<TimedEvent> event_of(const recorded::EventEntry& in, Numbers& numb
     event.count = *number;
   else if (*number > 0)
     event.mark = *number - 1;
-  return TimedEvent{event, from_wire(in.at())};
+  return RecordedEvent{.event = event, .at = from_wire(in.at())};
 }
 
 // Checks the order of the events of a slice, and counts their frames.
@@ -86,7 +86,8 @@ class Order {
   bool over_ = false;
 };
 
-bool read_events(const recorded::Slice& in, std::size_t frame_bytes, std::vector<TimedEvent>& out) {
+bool read_events(const recorded::Slice& in, std::size_t frame_bytes,
+                 std::vector<RecordedEvent>& out) {
   out.clear();
   Order order(in);
   Numbers numbers(in);
@@ -173,17 +174,19 @@ Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::uint64_t stream
   if (message.size() > max_size) return WireError::too_long;
   const auto* in = wire::verified<recorded::Slice>(aligned_.of(message), nullptr);
   if (!in) return WireError::malformed;
-  Slice out{
-      .stream = stream, .first_event = in->first_event(), .begin = in->begin(), .size = in->size()};
+  parts_.lost.reset();
+  parts_.closing.reset();
   const bool valid = frame_bytes >= 1 && in->first_event() <= max_position &&
                      in->begin() <= max_position && (in->first_event() > 0 || in->begin() == 0) &&
-                     read_events(*in, frame_bytes, events_) && read_answers(*in, answers_) &&
-                     read_lost(*in, out.lost) && read_closing(*in, out.closing);
+                     read_events(*in, frame_bytes, parts_.events) &&
+                     read_answers(*in, parts_.answers) && read_lost(*in, parts_.lost) &&
+                     read_closing(*in, parts_.closing);
   if (!valid) return WireError::meaning;
-  out.events = events_;
-  out.frames = wire::bytes_of(in->frames());
-  out.answers = answers_;
-  return out;
+  return parts_.viewed({.stream = stream,
+                        .first_event = in->first_event(),
+                        .begin = in->begin(),
+                        .size = in->size(),
+                        .frames = wire::bytes_of(in->frames())});
 }
 
 Result<std::vector<StreamPart>, WireError> SliceDecoder::parts(Bytes message) {

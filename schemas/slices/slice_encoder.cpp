@@ -34,14 +34,14 @@ std::uint64_t number_of(const Event& event) {
   return event.mark ? *event.mark + 1 : 0;
 }
 
-recorded::EventEntry entry_of(const TimedEvent& timed) {
+recorded::EventEntry entry_of(const RecordedEvent& timed) {
   const std::uint64_t number = std::min(number_of(timed.event), large_number);
   return {to_wire(timed.at), static_cast<std::uint32_t>(number),
           static_cast<std::uint16_t>(number >> 32), static_cast<std::uint8_t>(timed.event.kind),
           static_cast<std::uint8_t>(timed.event.cause)};
 }
 
-auto encode_events(Builder& builder, std::span<const TimedEvent> events) {
+auto encode_events(Builder& builder, std::span<const RecordedEvent> events) {
   using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::EventEntry*>>;
   if (events.empty()) return Vector();
   return builder.CreateVectorOfStructs<recorded::EventEntry>(
@@ -49,15 +49,15 @@ auto encode_events(Builder& builder, std::span<const TimedEvent> events) {
       [events](std::size_t i, recorded::EventEntry* out) { *out = entry_of(events[i]); });
 }
 
-auto encode_large(Builder& builder, std::span<const TimedEvent> events) {
-  const auto is_large = [](const TimedEvent& timed) {
+auto encode_large(Builder& builder, std::span<const RecordedEvent> events) {
+  const auto is_large = [](const RecordedEvent& timed) {
     return number_of(timed.event) >= large_number;
   };
   const auto count = static_cast<std::size_t>(std::ranges::count_if(events, is_large));
   if (count == 0) return flatbuffers::Offset<flatbuffers::Vector<std::uint64_t>>();
   std::uint64_t* out = nullptr;
   const auto vector = builder.CreateUninitializedVector(count, &out);
-  for (const TimedEvent& timed : events)
+  for (const RecordedEvent& timed : events)
     if (is_large(timed)) *out++ = flatbuffers::EndianScalar(number_of(timed.event));
   return vector;
 }

@@ -34,7 +34,7 @@ struct Next {
   std::uint32_t size = 0;
 };
 
-TimedEvent choose_event(Choices& choices, std::uint64_t number) {
+RecordedEvent choose_event(Choices& choices, std::uint64_t number) {
   Event event{.kind = static_cast<Kind>(choices.byte() % 8)};
   if (number == 0 && choices.byte() > 32) event.kind = Kind::open;
   if (number > 0 && event.kind == Kind::open) event.kind = Kind::frames;
@@ -84,7 +84,7 @@ class Join {
  private:
   void read() {
     while (const auto item = join_.next()) {
-      const auto* read = std::get_if<ReadEvent>(&*item);
+      const auto* read = std::get_if<RecordedEvent>(&*item);
       if (!read) continue;
       last_ = read->event;
       require(begun_ == (last_.kind != Kind::open), "the first event is the open, and no other");
@@ -110,7 +110,7 @@ class Join {
   EventJoin join_{1};
   Chunker chunker_{spec};
   Next next_;
-  std::vector<TimedEvent> events_;
+  std::vector<RecordedEvent> events_;
   std::vector<std::byte> values_;
   Event last_{};
   std::uint64_t position_ = 0;

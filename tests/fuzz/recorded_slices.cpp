@@ -25,7 +25,7 @@ std::vector<std::byte> copy_of(Bytes bytes) { return {bytes.begin(), bytes.end()
 void check_events(const Slice& slice, std::size_t frame_bytes) {
   std::uint64_t position = slice.begin, frames = 0, number = slice.first_event;
   bool over = false;
-  for (const TimedEvent& timed : slice.events) {
+  for (const RecordedEvent& timed : slice.events) {
     const Event& event = timed.event;
     require(!over, "no event follows the end");
     require((event.kind == Kind::open) == (number++ == 0), "the first event is `open`");

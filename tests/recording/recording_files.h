@@ -43,7 +43,7 @@ class TestStream {
   explicit TestStream(std::uint64_t number) : meta_(meta_of(number)) {}
 
   void add(FileWriter& writer, std::size_t frames, bool last = false) {
-    std::vector<TimedEvent> events;
+    std::vector<RecordedEvent> events;
     if (slices_ == 0) events.push_back({{.kind = Event::Kind::open}, time()});
     events.push_back({{.kind = Event::Kind::frames, .count = frames}, time()});
     if (last) events.push_back({{.kind = Event::Kind::end}, time()});

@@ -21,7 +21,7 @@ struct PlannedSlice {
   std::uint32_t number = 0;
   std::int64_t wall = 0;
   Slice facts{};  // without the views
-  std::vector<TimedEvent> events{};
+  std::vector<RecordedEvent> events{};
   std::vector<std::byte> frames{};
   std::vector<RecordedAnswer> answers{};
 

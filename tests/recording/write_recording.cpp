@@ -41,10 +41,10 @@ void write_example(const Directory& directory) {
   };
   const std::vector<std::byte> audio{std::byte{1}, {}, std::byte{2}, {}, std::byte{3}, {},
                                      std::byte{4}, {}, std::byte{5}, {}, std::byte{6}, {}};
-  const std::vector<TimedEvent> first{{{.kind = Event::Kind::open}, at(0)},
-                                      {{.kind = Event::Kind::frames, .count = 4}, at(10)},
-                                      {{.kind = Event::Kind::flush, .mark = 7}, at(20)}};
-  const std::vector<TimedEvent> last{
+  const std::vector<RecordedEvent> first{{{.kind = Event::Kind::open}, at(0)},
+                                         {{.kind = Event::Kind::frames, .count = 4}, at(10)},
+                                         {{.kind = Event::Kind::flush, .mark = 7}, at(20)}};
+  const std::vector<RecordedEvent> last{
       {{.kind = Event::Kind::gap, .cause = Cause::load, .count = 160}, at(500)},
       {{.kind = Event::Kind::frames, .count = 2}, at(510)},
       {{.kind = Event::Kind::end}, at(520)}};

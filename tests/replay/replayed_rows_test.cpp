@@ -9,7 +9,7 @@
 #include <string>
 
 #include "chunker/chunker.h"
-#include "tests/replay/given_items.h"
+#include "tests/replay/given_stream.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -103,19 +103,19 @@ TEST_CASE("a replay gives the rows and the windows of the recorded events") {
   };
   const ChunkRule& rule = rules[random() % std::size(rules)];
   const auto events = random_events(random, rule);
-  GivenItems items;
-  for (const Event& event : events) items.add(event);
-  ReplayedRows rows(items, settings(rule), {}, nullptr);
-  CHECK(replay(rows, 1 + random() % 5) == cut(rule, events, items.values()));
+  GivenStream given;
+  for (const Event& event : events) given.add(event);
+  ReplayedRows rows(given.reader(), settings(rule), {}, nullptr);
+  CHECK(replay(rows, 1 + random() % 5) == cut(rule, events, given.values()));
   CHECK(rows.ended());
 }
 
 TEST_CASE("a window in one or two slices is not copied") {
-  GivenItems items;
-  items.add(Event{});
-  for (int i = 0; i < 6; ++i) items.add(Event{.kind = Kind::frames, .count = 10});
-  items.add(Event{.kind = Kind::end});
-  ReplayedRows rows(items, settings({.spec = {.size = 20}}), {}, nullptr);
+  GivenStream given;
+  given.add(Event{});
+  for (int i = 0; i < 6; ++i) given.add(Event{.kind = Kind::frames, .count = 10});
+  given.add(Event{.kind = Kind::end});
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 20}}), {}, nullptr);
   const auto row = rows.next({});
   REQUIRE(row);
   CHECK(row->window[0].size() == 20);
@@ -123,11 +123,11 @@ TEST_CASE("a window in one or two slices is not copied") {
 }
 
 TEST_CASE("an aborted stream keeps its last row back until a worker had a row") {
-  GivenItems items;
-  items.add(Event{});
-  items.add(Event{.kind = Kind::frames, .count = 10});
-  items.add(Event{.kind = Kind::abort});
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}), {}, nullptr);
+  GivenStream given;
+  given.add(Event{});
+  given.add(Event{.kind = Kind::frames, .count = 10});
+  given.add(Event{.kind = Kind::abort});
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}), {}, nullptr);
   CHECK(rows.next({}));
   CHECK_FALSE(rows.next({}));
   rows.batched(0);
@@ -136,11 +136,11 @@ TEST_CASE("an aborted stream keeps its last row back until a worker had a row") 
 
 TEST_CASE("events are due at their recorded times, at a speed") {
   const Time opened{100s}, begun{7s};
-  GivenItems items;
-  items.add(Event{}, opened);
-  for (int i = 1; i <= 3; ++i) items.add(Event{.kind = Kind::frames, .count = 10}, opened + i * 1s);
-  items.add(Event{.kind = Kind::end}, opened + 3s);
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}),
+  GivenStream given;
+  given.add(Event{}, opened);
+  for (int i = 1; i <= 3; ++i) given.add(Event{.kind = Kind::frames, .count = 10}, opened + i * 1s);
+  given.add(Event{.kind = Kind::end}, opened + 3s);
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}),
                     {.speed = 4, .opened = opened, .begun = begun}, nullptr);
   for (int i = 1; i <= 3; ++i) {
     const Time due = begun + i * 250ms;
@@ -153,12 +153,12 @@ TEST_CASE("events are due at their recorded times, at a speed") {
 
 TEST_CASE("a clock that was set back in a recording does not change the order") {
   const Time opened{100s};
-  GivenItems items;
-  items.add(Event{}, opened);
-  items.add(Event{.kind = Kind::frames, .count = 10}, opened + 2s);
-  items.add(Event{.kind = Kind::frames, .count = 10}, opened + 1s);
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}), {.speed = 1, .opened = opened},
-                    nullptr);
+  GivenStream given;
+  given.add(Event{}, opened);
+  given.add(Event{.kind = Kind::frames, .count = 10}, opened + 2s);
+  given.add(Event{.kind = Kind::frames, .count = 10}, opened + 1s);
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}),
+                    {.speed = 1, .opened = opened}, nullptr);
   CHECK_FALSE(rows.next(Time{1s}));
   CHECK(rows.due() == Time{2s});
   CHECK(rows.next(Time{2s}));
@@ -166,7 +166,7 @@ TEST_CASE("a clock that was set back in a recording does not change the order") 
 }
 
 TEST_CASE("another rule leaves out the decisions of the recorded one") {
-  GivenItems items;
+  GivenStream given;
   const ChunkRule other{.spec = {.size = 8}};
   std::vector<Event> kept;
   for (const Event& event :
@@ -182,13 +182,13 @@ TEST_CASE("another rule leaves out the decisions of the recorded one") {
                           {.kind = Kind::gap, .cause = Cause::load, .count = 4},
                           {.kind = Kind::frames, .count = 9},
                           {.kind = Kind::end}}) {
-    items.add(event);
+    given.add(event);
     if (event.kind != Kind::size && event.cause != Cause::endpoint) kept.push_back(event);
   }
   CutSettings of = settings(other);
   of.other_rule = true;
-  ReplayedRows rows(items, of, {}, nullptr);
-  CHECK(replay(rows, 3) == cut(other, kept, items.values()));
+  ReplayedRows rows(given.reader(), of, {}, nullptr);
+  CHECK(replay(rows, 3) == cut(other, kept, given.values()));
 }
 
 TEST_CASE("another rule may draw sizes from the name") {
@@ -196,14 +196,14 @@ TEST_CASE("another rule may draw sizes from the name") {
   drawn.sizes = {.by = SizeRule::By::random,
                  .sizes = SizeList(std::vector<std::uint32_t>{4, 6, 8}),
                  .seed = 5};
-  GivenItems items;
-  items.add(Event{});
-  items.add(Event{.kind = Kind::frames, .count = 100});
-  items.add(Event{.kind = Kind::end});
+  GivenStream given;
+  given.add(Event{});
+  given.add(Event{.kind = Kind::frames, .count = 100});
+  given.add(Event{.kind = Kind::end});
   CutSettings of = settings(drawn);
   of.other_rule = true;
   of.name = "call";
-  ReplayedRows rows(items, of, {}, nullptr);
+  ReplayedRows rows(given.reader(), of, {}, nullptr);
   const auto cuts = replay(rows, 2);
   for (std::size_t i = 0; i + 2 < cuts.size(); ++i)
     CHECK(cuts[i].row.size == drawn_size(drawn.sizes, "call", i));
@@ -213,13 +213,13 @@ TEST_CASE("rows are compared with the recorded digest") {
   const bool same = GENERATE(true, false);
   const ChunkRule rule{.spec = {.size = 10}};
   const std::vector<Event> events{{}, {.kind = Kind::frames, .count = 1000}, {.kind = Kind::end}};
-  GivenItems items;
+  GivenStream given;
   recording::RowDigest digest;
-  for (const Event& event : events) items.add(event);
-  for (const Cut& one : cut(rule, events, items.values())) digest.add(one.row);
-  items.add(recording::StreamTotals{
+  for (const Event& event : events) given.add(event);
+  for (const Cut& one : cut(rule, events, given.values())) digest.add(one.row);
+  given.add(recording::StreamTotals{
       .rows = digest.rows(), .digest = digest.value() + (same ? 0 : 1), .complete = true});
-  ReplayedRows rows(items, settings(rule), {}, nullptr);
+  ReplayedRows rows(given.reader(), settings(rule), {}, nullptr);
   (void)replay(rows, 2);
   rows.read_rest();
   CHECK(rows.differs_from_live() != same);
@@ -227,13 +227,13 @@ TEST_CASE("rows are compared with the recorded digest") {
 
 TEST_CASE("answers are compared up to those that are missing") {
   AnswerComparison comparison;
-  GivenItems items;
-  items.add(Event{});
-  items.add({.kind = Kind::frames, .count = 20});
-  items.add(recording::RecordedAnswer{.seq = 0, .kind = Answer::Kind::json, .data = "1"});
-  items.lose_answers();
-  items.add({.kind = Kind::end});
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}), {}, &comparison);
+  GivenStream given;
+  given.add(Event{});
+  given.add({.kind = Kind::frames, .count = 20});
+  given.add(recording::RecordedAnswer{.seq = 0, .kind = Answer::Kind::json, .data = "1"});
+  given.lose_answers();
+  given.add({.kind = Kind::end});
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}), {}, &comparison);
   for (const Cut& one : replay(rows, 2))
     comparison.replayed(one.row, {Answer::Kind::json, "1", false});
   rows.read_rest();
@@ -243,12 +243,12 @@ TEST_CASE("answers are compared up to those that are missing") {
 }
 
 TEST_CASE("a size that the rule does not allow ends the stream with a reason") {
-  GivenItems items;
-  items.add(Event{});
-  items.add(Event{.kind = Kind::frames, .count = 10});
-  items.add(Event{.kind = Kind::size, .count = 11});
-  items.add(Event{.kind = Kind::frames, .count = 10});
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}), {}, nullptr);
+  GivenStream given;
+  given.add(Event{});
+  given.add(Event{.kind = Kind::frames, .count = 10});
+  given.add(Event{.kind = Kind::size, .count = 11});
+  given.add(Event{.kind = Kind::frames, .count = 10});
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}), {}, nullptr);
   const auto cuts = replay(rows, 1);
   REQUIRE(cuts.size() == 2);
   CHECK(cuts[1].row.is(flag::abort));
@@ -256,9 +256,9 @@ TEST_CASE("a size that the rule does not allow ends the stream with a reason") {
 }
 
 TEST_CASE("a stream that is still being recorded ends with an abort") {
-  GivenItems items;
-  items.add(Event{});
-  items.add(Event{.kind = Kind::frames, .count = 15});
-  ReplayedRows rows(items, settings({.spec = {.size = 10}}), {}, nullptr);
+  GivenStream given;
+  given.add(Event{});
+  given.add(Event{.kind = Kind::frames, .count = 15});
+  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}), {}, nullptr);
   CHECK(replay(rows, 1).back().row.is(flag::abort));
 }

@@ -22,7 +22,7 @@ TEST_CASE("between two runs of the service the wall clock gives the distance of 
   const auto add = [&](recording::FileNumber file, char run,
                        const std::vector<recording::StreamMeta>& streams) {
     recording::FileWriter writer = recorded.begin(file, run);
-    const recording::TimedEvent open[] = {{{.kind = Event::Kind::open}, Time()}};
+    const recording::RecordedEvent open[] = {{{.kind = Event::Kind::open}, Time()}};
     for (const recording::StreamMeta& meta : streams)
       writer.add(meta, 0, meta.opened_wall, {.stream = meta.number, .events = open}, {});
     recording::seal(writer);

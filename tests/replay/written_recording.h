@@ -64,7 +64,7 @@ inline void write_streams(const std::string& path, std::span<const WrittenStream
       const std::size_t first = static_cast<std::size_t>(slice.first_event);
       if (first >= stream.events.size()) continue;
       any = true;
-      std::vector<TimedEvent> events;
+      std::vector<RecordedEvent> events;
       std::size_t bytes = 0;
       std::uint64_t position = slice.begin;
       std::uint32_t size = slice.size;

@@ -214,7 +214,7 @@ std::optional<Index> within(const Index& index, const std::string& extent) try {
 
 std::vector<InnerEvent> inner_events(const recording::StreamFrames& stream) {
   std::vector<InnerEvent> events;
-  for (const recording::PlacedEvent& placed : stream.events()) {
+  for (const recording::RecordedEvent& placed : stream.events()) {
     const Event::Kind kind = placed.event.kind;
     if (kind == Event::Kind::open || kind == Event::Kind::frames || kind == Event::Kind::end)
       continue;

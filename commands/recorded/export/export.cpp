@@ -71,7 +71,7 @@ class Export {
     PartFiles files(folder_.get(), stream, how_);
     while (const auto item = reader.next()) {
       record.add(*item);
-      const auto* read = std::get_if<recording::ReadEvent>(&*item);
+      const auto* read = std::get_if<recording::RecordedEvent>(&*item);
       if (read == nullptr || why) continue;
       if (const auto added = files.add(*read); !added) return added;
     }

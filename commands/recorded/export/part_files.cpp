@@ -13,10 +13,10 @@ PartFiles::PartFiles(int folder, const recording::RecordedStream& stream, const 
       how_(how),
       stream_(std::to_string(stream.meta.number)) {}
 
-Result<void, std::string> PartFiles::add(const recording::ReadEvent& read) {
+Result<void, std::string> PartFiles::add(const recording::RecordedEvent& read) {
   const Kind kind = read.event.kind;
   if (kind == Kind::frames) return add_frames(read);
-  if (kind == Kind::gap) position_ += read.event.count;
+  if (kind == Kind::gap) end_ = read.position + read.event.count;
   const bool ends_segment = kind == Kind::flush || kind == Kind::reset || kind == Kind::gap;
   if ((how_.by_segment && ends_segment) || (how_.split && kind == Kind::gap)) {
     if (auto output = std::exchange(output_, std::nullopt)) return output->finish();
@@ -24,32 +24,30 @@ Result<void, std::string> PartFiles::add(const recording::ReadEvent& read) {
   return {};
 }
 
-Result<void, std::string> PartFiles::add_frames(const recording::ReadEvent& read) {
+Result<void, std::string> PartFiles::add_frames(const recording::RecordedEvent& read) {
   if (!output_) {
     const bool numbered = how_.by_segment || how_.split;
     File file;
     file.name = stream_ + (numbered ? "-" + std::to_string(files_.size() + 1) : "") +
                 (how_.form == AudioForm::flac ? ".flac" : ".wav");
-    file.begin = file.end = numbered ? position_ : 0;
+    file.begin = file.end = numbered ? read.position : 0;
     auto output = AudioOutput::create(folder_, file.name, frames_, how_.form);
     if (!output) return output.error();
     output_ = std::move(*output);
     files_.push_back(std::move(file));
   }
   File& file = files_.back();
-  if (const auto silent = output_->write_silence(position_ - file.end); !silent) return silent;
+  if (const auto silent = output_->write_silence(read.position - file.end); !silent) return silent;
   if (const auto written = output_->write(read.frames); !written) return written;
-  position_ += read.event.count;
-  file.end = position_;
+  file.end = end_ = read.position + read.event.count;
   return {};
 }
 
 Result<void, std::string> PartFiles::finish() {
   auto output = std::exchange(output_, std::nullopt);
   if (!output) return {};
-  if (const auto silent = output->write_silence(position_ - files_.back().end); !silent)
-    return silent;
-  files_.back().end = position_;
+  if (const auto silent = output->write_silence(end_ - files_.back().end); !silent) return silent;
+  files_.back().end = end_;
   return output->finish();
 }
 

@@ -33,14 +33,14 @@ class PartFiles {
   PartFiles(int folder, const recording::RecordedStream& stream, const AudioFiles& how);
 
   // The next event of the stream. An error is a line that names the file.
-  Result<void, std::string> add(const recording::ReadEvent& read);
+  Result<void, std::string> add(const recording::RecordedEvent& read);
   // Completes the last file. Call it when the stream has no more events.
   Result<void, std::string> finish();
 
   const std::vector<File>& files() const { return files_; }
 
  private:
-  Result<void, std::string> add_frames(const recording::ReadEvent& read);
+  Result<void, std::string> add_frames(const recording::RecordedEvent& read);
 
   const int folder_;
   const FrameType frames_;
@@ -48,7 +48,7 @@ class PartFiles {
   const std::string stream_;
   std::optional<AudioOutput> output_;
   std::vector<File> files_;
-  std::uint64_t position_ = 0;
+  std::uint64_t end_ = 0;  // the position after the last event
 };
 
 }  // namespace millrace::recordings

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/recorded/export/stream_record.h"
 
-#include <variant>
-
 #include "commands/recorded/event_json.h"
 #include "commands/recorded/list_streams.h"
 #include "schemas/json_text.h"
@@ -22,27 +20,12 @@ void append_frame_type(std::string& line, const FrameType& frames) {
 
 }  // namespace
 
-void StreamRecord::add(const recording::ReadItem& item) {
-  std::visit([this](const auto& one) { append(one); }, item);
-}
-
-void StreamRecord::append(const recording::ReadEvent& read) {
-  const bool frames = read.event.kind == Event::Kind::frames;
-  if (!frames) {
-    append_event(next_object(events_), read, position_, stream_.meta.opened_steady);
-    events_ += '}';
-  }
-  if (frames || read.event.kind == Event::Kind::gap) position_ += read.event.count;
-}
-
-void StreamRecord::append(const recording::RecordedAnswer& answer) {
-  append_answer(next_object(answers_), answer);
-  answers_ += '}';
-}
-
-void StreamRecord::append(const recording::StreamTotals& totals) {
-  append_totals(totals_ = '{', totals);
-  totals_ += '}';
+void StreamRecord::add(const recording::RecordedItem& item) {
+  const auto* read = std::get_if<recording::RecordedEvent>(&item);
+  if (read && read->event.kind == Event::Kind::frames) return;
+  std::string& array = items_[item.index()];
+  if (!array.empty()) array += ',';
+  append_item(array, item, stream_.meta.opened_steady);
 }
 
 std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
@@ -68,10 +51,11 @@ std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
     parts += '}';
   }
   line.append(R"(,"files":[)").append(list);
-  line.append(R"(],"events":[)").append(events_);
-  line.append(R"(],"answers":[)").append(answers_);
+  for (std::size_t kind = 0; kind + 1 < items_.size(); ++kind)
+    line.append(R"(],")").append(array_of(kind)).append(R"(":[)").append(items_[kind]);
   line.append(R"(],"missing":[)").append(parts);
-  line.append(R"(],"totals":)").append(totals_).append("}\n");
+  const std::string& totals = items_.back();
+  line.append(R"(],"totals":)").append(totals.empty() ? "null" : totals).append("}\n");
   return line;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <array>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "commands/recorded/export/part_files.h"
@@ -19,20 +20,14 @@ class StreamRecord {
   explicit StreamRecord(const recording::RecordedStream& stream) : stream_(stream) {}
 
   // The next item of the stream.
-  void add(const recording::ReadItem& item);
+  void add(const recording::RecordedItem& item);
   // The line, with a newline. A stream with a missing part is not whole.
   std::string line(const std::vector<PartFiles::File>& files,
                    const std::vector<recording::MissingPart>& missing);
 
  private:
-  void append(const recording::ReadEvent& read);
-  void append(const recording::RecordedAnswer& answer);
-  void append(const recording::StreamTotals& totals);
-
   recording::RecordedStream stream_;
-  std::string events_, answers_;
-  std::string totals_ = "null";
-  std::uint64_t position_ = 0;
+  std::array<std::string, std::variant_size_v<recording::RecordedItem>> items_;  // JSON, by kind
 };
 
 }  // namespace millrace::recordings

@@ -11,7 +11,7 @@
 namespace millrace::recordings {
 namespace {
 
-using recording::ReadEvent;
+using recording::RecordedEvent;
 using recording::StreamTotals;
 
 // The stream, read and cut again.
@@ -22,7 +22,8 @@ struct CutAgain {
   bool invalid = false;
 };
 
-void add(const ReadEvent& read, RecordedRule& rule, recording::RowDigest& digest, CutAgain& to) {
+void add(const RecordedEvent& read, RecordedRule& rule, recording::RowDigest& digest,
+         CutAgain& to) {
   if (to.invalid || !rule.add(read.event)) {
     to.invalid = true;
     return;
@@ -37,7 +38,7 @@ CutAgain cut_again(Recordings& recordings, const RecordedStream& stream, Recorde
   recording::StreamReader reader(recordings, stream);
   recording::RowDigest digest;
   while (const auto item = reader.next()) {
-    if (const auto* read = std::get_if<ReadEvent>(&*item))
+    if (const auto* read = std::get_if<RecordedEvent>(&*item))
       add(*read, rule, digest, result);
     else if (const auto* totals = std::get_if<StreamTotals>(&*item))
       result.recorded = *totals;

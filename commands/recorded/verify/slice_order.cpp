@@ -83,7 +83,7 @@ void SliceOrder::add_events(FileNumber file, State& state, const Slice& slice) {
   state.position = slice.begin;
   state.size = slice.size;
   std::uint64_t number = slice.first_event;
-  for (const recording::TimedEvent& timed : slice.events) {
+  for (const recording::RecordedEvent& timed : slice.events) {
     const Event& event = timed.event;
     if ((event.kind == Kind::open) != (number == 0) || state.ended) {
       problems_.add(file, slice.stream, state.position,

@@ -32,11 +32,14 @@ class Written {
   template <class Value>
   void frames(const std::vector<Value>& values) {
     const Bytes bytes = std::as_bytes(std::span(values));
-    REQUIRE(
-        parts_->add({.event = {.kind = Kind::frames, .count = values.size()}, .frames = bytes}));
+    REQUIRE(parts_->add({.event = {.kind = Kind::frames, .count = values.size()},
+                         .frames = bytes,
+                         .position = position_}));
+    position_ += values.size();
   }
   void event(Kind kind, std::uint64_t count = 0) {
-    REQUIRE(parts_->add({.event = {.kind = kind, .count = count}}));
+    REQUIRE(parts_->add({.event = {.kind = kind, .count = count}, .position = position_}));
+    if (kind == Kind::gap) position_ += count;
   }
   // The files, as "17.wav 0-5".
   std::string finish() {
@@ -83,6 +86,7 @@ class Written {
   TemporaryDirectory path_;
   FileDescriptor folder_{::open(path_.path().c_str(), O_RDONLY | O_DIRECTORY)};
   std::optional<PartFiles> parts_;
+  std::uint64_t position_ = 0;
 };
 
 void feed(Written& to) {

@@ -93,7 +93,7 @@ class TestStream {
   Chunker chunker_{rule().chunker_spec()};
   recording::RowDigest digest_;
   recording::StreamTotals totals_;
-  std::vector<recording::TimedEvent> events_;
+  std::vector<recording::RecordedEvent> events_;
   std::vector<recording::RecordedAnswer> answers_;
   std::vector<std::int16_t> values_;
   std::uint64_t position_ = 0, begin_ = 0, first_event_ = 0;

@@ -13,7 +13,7 @@ namespace {
 using Kind = Event::Kind;
 using recording::Slice;
 
-recording::TimedEvent event(Kind kind, std::uint64_t count = 0) {
+recording::RecordedEvent event(Kind kind, std::uint64_t count = 0) {
   return {.event = {.kind = kind, .count = count}};
 }
 
@@ -23,7 +23,7 @@ class Order {
   explicit Order(bool all_files = true) : order_(all_files, problems_) {}
 
   void add(std::uint32_t number, std::uint64_t first_event, std::uint64_t begin,
-           const std::vector<recording::TimedEvent>& events, Slice more = {},
+           const std::vector<recording::RecordedEvent>& events, Slice more = {},
            const std::string& run = "a") {
     more.stream = 17;
     more.first_event = first_event;
@@ -138,7 +138,7 @@ TEST_CASE("a begin that is missing is a problem only if no file was deleted") {
 TEST_CASE("slices that contradict each other are problems") {
   const std::vector begin{event(Kind::open), event(Kind::frames, 5)};
   const auto problem = [&](std::uint32_t number, std::uint64_t first_event, std::uint64_t position,
-                           const std::vector<recording::TimedEvent>& events, Slice more = {},
+                           const std::vector<recording::RecordedEvent>& events, Slice more = {},
                            const std::string& run = "a") {
     Order order;
     order.add(1, 0, 0, begin);

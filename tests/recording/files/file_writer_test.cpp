@@ -156,7 +156,7 @@ TEST_CASE("a stream has a channel once it has a slice") {
 TEST_CASE("an encoded slice is written as it is, with or without its last byte") {
   Recording recording;
   const StreamMeta meta = meta_of(9);
-  const std::vector<TimedEvent> events{{{.kind = Event::Kind::open}, {}}};
+  const std::vector<RecordedEvent> events{{{.kind = Event::Kind::open}, {}}};
   const Slice slice{.stream = 9, .events = events};
   SliceEncoder encoder;
   const Bytes encoded = encoder.encode(slice, {});
@@ -175,7 +175,7 @@ TEST_CASE("an encoded slice is written as it is, with or without its last byte")
 TEST_CASE("in steady state a slice needs no allocation") {
   Recording recording;
   TestStream stream(1);
-  const std::vector<TimedEvent> events(1, {{.kind = Event::Kind::frames, .count = 1'600}, {}});
+  const std::vector<RecordedEvent> events(1, {{.kind = Event::Kind::frames, .count = 1'600}, {}});
   const std::vector<std::byte> frames(3'200);
   const Bytes part = frames;
   std::uint32_t number = 0;

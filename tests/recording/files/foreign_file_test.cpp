@@ -74,7 +74,7 @@ void write(const Directory& directory, const FileHead& head, std::span<const cha
   expect(writer.write());
   std::vector<char> even(frames.begin(), frames.end());
   even.resize(even.size() + even.size() % 2);
-  const std::vector<TimedEvent> events{
+  const std::vector<RecordedEvent> events{
       {{.kind = Event::Kind::open}, Time()},
       {{.kind = Event::Kind::frames, .count = even.size() / 2}, Time()}};
   const Bytes bytes = std::as_bytes(std::span(even));

@@ -138,7 +138,7 @@ TEST_CASE("a slice that cannot follow those before it is damage, and is left out
   TestStream stream(1);
   stream.add(writer, 10);
   const std::vector<std::byte> frames(20);
-  const std::vector<TimedEvent> events{{{.kind = Event::Kind::frames, .count = 10}, Time()}};
+  const std::vector<RecordedEvent> events{{{.kind = Event::Kind::frames, .count = 10}, Time()}};
   const Bytes bytes = frames;
   // Position 5 was passed before.
   writer.add(meta_of(1), 1, 0, {.stream = 1, .first_event = 2, .begin = 5, .events = events},

@@ -12,11 +12,11 @@ namespace {
 using Kind = Event::Kind;
 using Added = EventJoin::Added;
 
-TimedEvent open() { return {{.kind = Kind::open}, Time(Duration(1))}; }
-TimedEvent frames(std::uint64_t count) {
+RecordedEvent open() { return {{.kind = Kind::open}, Time(Duration(1))}; }
+RecordedEvent frames(std::uint64_t count) {
   return {{.kind = Kind::frames, .count = count}, Time(Duration(2))};
 }
-TimedEvent event(Kind kind, std::uint64_t count = 0) {
+RecordedEvent event(Kind kind, std::uint64_t count = 0) {
   return {{.kind = kind, .count = count}, Time(Duration(3))};
 }
 
@@ -24,9 +24,9 @@ TimedEvent event(Kind kind, std::uint64_t count = 0) {
 class Slices {
  public:
   Added add(std::uint32_t number, std::uint64_t first_event, std::uint64_t begin,
-            std::vector<TimedEvent> events, Slice more = {}) {
+            std::vector<RecordedEvent> events, Slice more = {}) {
     std::vector<std::byte> values;
-    for (const TimedEvent& timed : events) {
+    for (const RecordedEvent& timed : events) {
       if (timed.event.kind != Kind::frames) continue;
       for (std::uint64_t i = 0; i < timed.event.count; ++i)
         values.push_back(static_cast<std::byte>(begin + values.size()));
@@ -183,7 +183,7 @@ TEST_CASE("a slice that contradicts the slices before it is left out") {
   Slices slices;
   slices.add(0, 0, 0, {open(), event(Kind::size, 2), frames(4)});
   const auto contradicts = [&](std::uint64_t first_event, std::uint64_t begin,
-                               std::vector<TimedEvent> events, Slice more = {}) {
+                               std::vector<RecordedEvent> events, Slice more = {}) {
     return slices.add(1, first_event, begin, events, more) == Added::contradicts;
   };
   CHECK(contradicts(3, 5, {frames(1)}));                             // another position

@@ -20,8 +20,8 @@ class Follower {
   Follower(const RecordedEvents& recorded, const std::vector<MissingPart>& missing)
       : recorded_(recorded), missing_(missing) {}
 
-  void add(const ReadItem& item) {
-    if (const auto* read = std::get_if<ReadEvent>(&item)) add(*read);
+  void add(const RecordedItem& item) {
+    if (const auto* read = std::get_if<RecordedEvent>(&item)) add(*read);
     if (const auto* answer = std::get_if<RecordedAnswer>(&item)) {
       const auto found =
           std::find(recorded_.answers.begin() + answers_, recorded_.answers.end(), answer->seq);
@@ -44,7 +44,7 @@ class Follower {
   }
 
  private:
-  void add(const ReadEvent& read) {
+  void add(const RecordedEvent& read) {
     const Event& event = read.event;
     REQUIRE((event.kind == Kind::open) == (items_ == 0));
     REQUIRE_FALSE(ended_);
@@ -57,7 +57,7 @@ class Follower {
   }
 
   // The event is the next one that was recorded at this position.
-  void match(const ReadEvent& read) {
+  void match(const RecordedEvent& read) {
     auto found = recorded_.events.lower_bound(next_);
     const auto is = [&](const RecordedEvents::One& one) {
       return one.event.kind == read.event.kind && one.event.cause == read.event.cause &&
@@ -96,7 +96,7 @@ std::uint64_t check_all(RecordedPlan& recorded) {
     std::uint64_t frames = 0;
     while (const auto item = reader.next()) {
       follower.add(*item);
-      const auto* read = std::get_if<ReadEvent>(&*item);
+      const auto* read = std::get_if<RecordedEvent>(&*item);
       if (read && read->event.kind == Kind::frames) frames += read->event.count;
     }
     CHECK(reader.over());

@@ -31,7 +31,7 @@ struct RecordedEvents {
   void add(const PlannedSlice& planned) {
     std::uint64_t number = planned.facts.first_event, position = planned.facts.begin;
     std::size_t byte = 0;
-    for (const TimedEvent& timed : planned.events) {
+    for (const RecordedEvent& timed : planned.events) {
       const Event& event = timed.event;
       One one{.event = event, .position = position};
       if (event.kind == Event::Kind::frames) {

@@ -164,7 +164,7 @@ TEST_CASE("a stream with a lost part is not whole") {
   TestStream stream(1);
   stream.add(writer, 10, true);
   const StreamMeta meta = meta_of(2);
-  const TimedEvent events[] = {{{.kind = Event::Kind::end}, Time()}};
+  const RecordedEvent events[] = {{{.kind = Event::Kind::end}, Time()}};
   const Slice slice{.stream = 2,
                     .first_event = 1,
                     .begin = 5,

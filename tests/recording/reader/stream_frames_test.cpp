@@ -69,7 +69,7 @@ TEST_CASE("a gap moves the position, not the frames") {
   const auto recordings = recorded.read();
   const StreamFrames frames(*recordings, recordings->find(1).value());
   REQUIRE(frames.events().size() == 5);
-  const PlacedEvent& after = frames.events()[3];
+  const RecordedEvent& after = frames.events()[3];
   CHECK(after.event.kind == Kind::frames);
   CHECK(after.position == 20);
   CHECK(after.frame == 10);

@@ -23,7 +23,7 @@ struct KeptSlice {
   std::uint64_t first_event = 0;
   std::uint64_t begin = 0;
   std::uint32_t size = 0;
-  std::vector<TimedEvent> events{};
+  std::vector<RecordedEvent> events{};
   std::vector<std::byte> frames{};
   std::vector<std::pair<std::uint64_t, std::string>> answers{};
   std::vector<std::uint64_t> batches{};  // of the answers

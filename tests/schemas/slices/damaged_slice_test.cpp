@@ -41,7 +41,7 @@ std::uint64_t sum = 0;
 void read_all(Bytes bytes) {
   SliceDecoder decoder;
   if (const auto slice = decoder.slice(bytes, 17, 2)) {
-    for (const TimedEvent& event : slice->events) sum += event.event.count;
+    for (const RecordedEvent& event : slice->events) sum += event.event.count;
     for (const std::byte frame : slice->frames) sum += static_cast<std::uint64_t>(frame);
     for (const RecordedAnswer& answer : slice->answers)
       for (const char letter : answer.data) sum += static_cast<std::uint64_t>(letter);

@@ -12,7 +12,7 @@ using namespace millrace::recording;
 
 namespace {
 
-bool same(const TimedEvent& a, const TimedEvent& b) {
+bool same(const RecordedEvent& a, const RecordedEvent& b) {
   return a.at == b.at && a.event.kind == b.event.kind && a.event.cause == b.event.cause &&
          a.event.count == b.event.count && a.event.mark == b.event.mark;
 }
@@ -117,8 +117,8 @@ TEST_CASE("a message is encoded around its frames") {
 
 TEST_CASE("the largest mark of a flush is decoded as it was encoded, and no mark is not 0") {
   const std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
-  std::array<TimedEvent, 3> events{};
-  for (TimedEvent& event : events) event.event.kind = Event::Kind::flush;
+  std::array<RecordedEvent, 3> events{};
+  for (RecordedEvent& event : events) event.event.kind = Event::Kind::flush;
   events[0].event.mark = largest;
   events[1].event.mark = 0;
   SliceEncoder encoder;
@@ -135,8 +135,8 @@ TEST_CASE("the largest mark of a flush is decoded as it was encoded, and no mark
 TEST_CASE("numbers of every size are decoded as they were encoded") {
   for (int bit = 1; bit < 63; ++bit) {
     const std::uint64_t number = std::uint64_t{1} << bit;
-    std::array<TimedEvent, 3> events{};
-    for (TimedEvent& event : events) event.event.kind = Event::Kind::gap;
+    std::array<RecordedEvent, 3> events{};
+    for (RecordedEvent& event : events) event.event.kind = Event::Kind::gap;
     events[0].event.count = number - 1;
     events[1].event.count = number / 2;
     events[2].event.count = number / 2;

@@ -32,7 +32,7 @@ inline std::vector<std::byte> frames_of(std::size_t bytes) {
 
 // A slice with everything that a slice can have: 2-byte frames, 3 + 2 of them.
 struct FullSlice {
-  std::vector<TimedEvent> events{
+  std::vector<RecordedEvent> events{
       {{.kind = Event::Kind::frames, .count = 3}, from_wire(1'000)},
       {{.kind = Event::Kind::flush, .mark = 9}, from_wire(2'000)},
       {{.kind = Event::Kind::flush, .cause = Cause::endpoint}, from_wire(2'500)},

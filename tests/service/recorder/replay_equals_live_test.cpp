@@ -33,7 +33,7 @@ class Replayed {
       : frame_bytes_(reader.stream().meta.frames.bytes()),
         chunker_(rule_of(reader.stream().meta).chunker_spec()) {
     while (const auto item = reader.next()) {
-      if (const auto* read = std::get_if<ReadEvent>(&*item)) add(*read);
+      if (const auto* read = std::get_if<RecordedEvent>(&*item)) add(*read);
       if (const auto* answer = std::get_if<RecordedAnswer>(&*item))
         answers.push_back({answer->seq, number(answer->batch), std::string(answer->data)});
       if (const auto* end = std::get_if<StreamTotals>(&*item)) totals = *end;
@@ -56,7 +56,7 @@ class Replayed {
     return expect(
         rule_from_json(meta.rule, {.rate = meta.frames.rate, .features = meta.frames.features}));
   }
-  void add(const ReadEvent& read) {
+  void add(const RecordedEvent& read) {
     const Event& event = read.event;
     if (event.kind == Kind::frames) {
       REQUIRE(read.frames.size() == event.count * frame_bytes_);
