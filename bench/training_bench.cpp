@@ -61,7 +61,7 @@ class Streams final : public mt::Catalog {
   }
 
  private:
-  class Stream final : public mt::StreamReader {
+  class Stream final : public mt::FrameReader {
    public:
     Stream(Element element, Bytes all) : element_(element), all_(all) {}
     Result<Bytes, mt::ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
@@ -78,7 +78,7 @@ class Streams final : public mt::Catalog {
   class Reader final : public mt::CatalogReader {
    public:
     explicit Reader(const Streams& streams) : streams_(streams) {}
-    Result<std::unique_ptr<mt::StreamReader>, mt::ReadError> open(std::uint64_t stream) override {
+    Result<std::unique_ptr<mt::FrameReader>, mt::ReadError> open(std::uint64_t stream) override {
       return std::make_unique<Stream>(streams_.type_.element, streams_.stream(stream));
     }
 
@@ -173,7 +173,7 @@ class Gather {
     std::size_t count;
   };
   std::unique_ptr<mt::CatalogReader> reader_;
-  std::vector<std::unique_ptr<mt::StreamReader>> readers_;  // keep the frames in place
+  std::vector<std::unique_ptr<mt::FrameReader>> readers_;  // keep the frames in place
   Convert convert_;
   std::size_t row_bytes_;
   std::vector<std::vector<std::byte>> tensors_;

@@ -48,12 +48,12 @@ struct RecordingsArguments {
   }
 };
 
-using Opened = Result<std::unique_ptr<Recordings>, std::string>;
+using Opened = Result<std::unique_ptr<recording::Recordings>, std::string>;
 
 // Opens the directory. Files that cannot be read are noted and left out.
 Opened open_recordings(const RecordingsArguments& arguments, Progress& progress) {
   progress.show("reading " + arguments.directory, Clock::now());
-  auto recordings = Recordings::open(arguments.directory);
+  auto recordings = recording::Recordings::open(arguments.directory);
   if (!recordings) return recordings;
   for (const std::string& problem : (*recordings)->problems()) progress.note(problem);
   progress.clear();
@@ -112,7 +112,7 @@ RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& prog
     return std::string("with --by segment, each gap begins a file anyway: leave out --gaps split");
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
-  std::vector<RecordedStream> streams;
+  std::vector<recording::RecordedStream> streams;
   if (arguments.named.empty()) {
     streams = (*recordings)->streams();
   } else {
@@ -127,8 +127,8 @@ RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& prog
 }
 
 // The streams that `rm` removes.
-Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArguments& arguments,
-                                                        Recordings& recordings) {
+Result<std::vector<recording::RecordedStream>, std::string> chosen(
+    const RecordingsArguments& arguments, recording::Recordings& recordings) {
   if (!arguments.named.empty())
     return find_streams(recordings, arguments.named, arguments.line("rm"));
   Filter filter;
@@ -142,8 +142,9 @@ Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArgument
     if (!ago) return "--older-than: \"" + arguments.older_than + "\" must be a time like 720h";
     filter.until = (wall_clock() - *ago).count();
   }
-  std::vector<RecordedStream> streams;
-  for (const RecordedStream* stream : select(recordings, filter)) streams.push_back(*stream);
+  std::vector<recording::RecordedStream> streams;
+  for (const recording::RecordedStream* stream : select(recordings, filter))
+    streams.push_back(*stream);
   return streams;
 }
 
@@ -170,7 +171,7 @@ RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out
       print(*earlier, progress);
       return streams.error() + (completed.empty() ? "" : "; " + completed);
     }
-    for (const RecordedStream& stream : *streams) {
+    for (const recording::RecordedStream& stream : *streams) {
       numbers.insert(stream.meta.number);
       lines += "removed stream " + std::to_string(stream.meta.number) + ", ";
       append_name(lines, stream.meta.name);

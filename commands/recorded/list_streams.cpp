@@ -13,7 +13,7 @@ namespace millrace::recordings {
 namespace {
 
 // From the first frame to the last, missing ones included.
-double duration(const RecordedStream& stream) {
+double duration(const recording::RecordedStream& stream) {
   return stream.meta.frames.rate > 0 ? static_cast<double>(stream.end) / stream.meta.frames.rate
                                      : 0;
 }
@@ -29,8 +29,8 @@ void append_column(std::string& line, std::string_view text, std::size_t width, 
 // The table. The name is the last column, because it has any length. Confined to one thread.
 class Table {
  public:
-  explicit Table(const std::vector<const RecordedStream*>& streams) {
-    for (const RecordedStream* stream : streams)
+  explicit Table(const std::vector<const recording::RecordedStream*>& streams) {
+    for (const recording::RecordedStream* stream : streams)
       widest_pipeline_ = std::max(widest_pipeline_, stream->meta.pipeline.size());
   }
 
@@ -38,7 +38,7 @@ class Table {
     append(line, "number", "start", "duration", "state", "pipeline");
     line += "name";
   }
-  void append(std::string& line, const RecordedStream& stream) {
+  void append(std::string& line, const recording::RecordedStream& stream) {
     pipeline_.clear();
     append_name(pipeline_, stream.meta.pipeline);
     append(line, std::to_string(stream.meta.number), iso_seconds(stream.meta.opened_wall),
@@ -62,7 +62,7 @@ class Table {
 
 }  // namespace
 
-std::string_view state_of(const RecordedStream& stream) {
+std::string_view state_of(const recording::RecordedStream& stream) {
   if (stream.open) return "open";
   return stream.whole ? "whole" : "not whole";
 }
@@ -75,7 +75,7 @@ void append_name(std::string& line, std::string_view name) {
     append_string(line, name);
 }
 
-void append_members(std::string& line, const RecordedStream& stream) {
+void append_members(std::string& line, const recording::RecordedStream& stream) {
   const auto number = [&](std::string_view member, auto value) {
     line.append(member);
     append_number(line, value);
@@ -91,7 +91,8 @@ void append_members(std::string& line, const RecordedStream& stream) {
   line += stream.open ? R"(,"open":true)" : R"(,"open":false)";
 }
 
-void list_streams(Recordings& recordings, const Filter& filter, ListForm form, std::ostream& out) {
+void list_streams(recording::Recordings& recordings, const Filter& filter, ListForm form,
+                  std::ostream& out) {
   constexpr std::size_t block = 64 << 10;
   const auto streams = select(recordings, filter);
   std::string lines;
@@ -100,7 +101,7 @@ void list_streams(Recordings& recordings, const Filter& filter, ListForm form, s
     table.append_titles(lines);
     lines += '\n';
   }
-  for (const RecordedStream* stream : streams) {
+  for (const recording::RecordedStream* stream : streams) {
     if (form == ListForm::table) {
       table.append(lines, *stream);
     } else {

@@ -12,13 +12,14 @@ namespace millrace::recordings {
 enum class ListForm { table, json_lines };
 
 // The state of a stream: "open", "whole", or "not whole".
-std::string_view state_of(const RecordedStream& stream);
+std::string_view state_of(const recording::RecordedStream& stream);
 // A name as it is if that is one word of printable characters, otherwise as a JSON string.
 void append_name(std::string& line, std::string_view name);
 // The members of a stream that `ls --json` prints, without braces.
-void append_members(std::string& line, const RecordedStream& stream);
+void append_members(std::string& line, const recording::RecordedStream& stream);
 
 // Prints the streams that the filter accepts, by the time when they were opened.
-void list_streams(Recordings& recordings, const Filter& filter, ListForm form, std::ostream& out);
+void list_streams(recording::Recordings& recordings, const Filter& filter, ListForm form,
+                  std::ostream& out);
 
 }  // namespace millrace::recordings

@@ -32,18 +32,19 @@ bool contains(const NamedStreams& named, const recording::StreamMeta& meta) {
 
 }  // namespace
 
-bool Filter::accepts(const RecordedStream& stream) const {
+bool Filter::accepts(const recording::RecordedStream& stream) const {
   return (pipeline.empty() || stream.meta.pipeline == pipeline) &&
          (named.empty() || contains(named, stream.meta)) &&
          (!since || stream.meta.opened_wall >= *since) &&
          (!until || stream.meta.opened_wall < *until);
 }
 
-std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& filter) {
-  std::vector<const RecordedStream*> selected;
-  for (const RecordedStream& stream : recordings.streams())
+std::vector<const recording::RecordedStream*> select(recording::Recordings& recordings,
+                                                     const Filter& filter) {
+  std::vector<const recording::RecordedStream*> selected;
+  for (const recording::RecordedStream& stream : recordings.streams())
     if (filter.accepts(stream)) selected.push_back(&stream);
-  const auto place = [](const RecordedStream* stream) {
+  const auto place = [](const recording::RecordedStream* stream) {
     return std::tuple(stream->meta.opened_wall, stream->meta.number);
   };
   // Streams are by number, which is nearly always the order of their time too.
@@ -51,11 +52,10 @@ std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& 
   return selected;
 }
 
-Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& recordings,
-                                                              const NamedStreams& named,
-                                                              const std::string& command) {
+Result<std::vector<recording::RecordedStream>, std::string> find_streams(
+    recording::Recordings& recordings, const NamedStreams& named, const std::string& command) {
   if (auto error = misnamed_numbers(recordings, named, command); !error.empty()) return error;
-  std::map<std::uint64_t, RecordedStream> found;
+  std::map<std::uint64_t, recording::RecordedStream> found;
   for (const std::uint64_t number : named.numbers) {
     auto stream = recordings.find(number);
     if (!stream) return "there is no stream " + std::to_string(number);
@@ -64,15 +64,17 @@ Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& record
   for (const std::string& name : named.names) {
     auto streams = recordings.find(name);
     if (streams.empty()) return no_stream_has(name);
-    for (RecordedStream& stream : streams) found.emplace(stream.meta.number, std::move(stream));
+    for (recording::RecordedStream& stream : streams)
+      found.emplace(stream.meta.number, std::move(stream));
   }
-  std::vector<RecordedStream> streams;
+  std::vector<recording::RecordedStream> streams;
   for (auto& [number, stream] : found) streams.push_back(std::move(stream));
   return streams;
 }
 
-Result<RecordedStream, std::string> find_stream(Recordings& recordings, const NamedStreams& named,
-                                                const std::string& command) {
+Result<recording::RecordedStream, std::string> find_stream(recording::Recordings& recordings,
+                                                           const NamedStreams& named,
+                                                           const std::string& command) {
   if (named.empty()) return std::string("the NAME or the --number of a stream must be given");
   const auto streams = find_streams(recordings, named, command);
   if (!streams) return streams.error();
@@ -86,7 +88,7 @@ Result<RecordedStream, std::string> find_stream(Recordings& recordings, const Na
   return error;
 }
 
-std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
+std::string misnamed_numbers(recording::Recordings& recordings, const NamedStreams& named,
                              const std::string& command) {
   std::string error, names, numbers;
   for (const std::string& name : named.names) {

@@ -11,9 +11,6 @@
 
 namespace millrace::recordings {
 
-using recording::RecordedStream;
-using recording::Recordings;
-
 // The streams that the arguments of a command name. An argument is a name, also if it has only
 // digits: callers choose names. A number is always given as one, with --number.
 struct NamedStreams {
@@ -30,25 +27,26 @@ struct Filter {
   // Opened at `since` or later, and before `until`. In nanoseconds since 1970.
   std::optional<std::int64_t> since{}, until{};
 
-  bool accepts(const RecordedStream& stream) const;
+  bool accepts(const recording::RecordedStream& stream) const;
 };
 
 // The streams by the time when they were opened, then by number. They refer to `recordings`, until
 // its next refresh().
-std::vector<const RecordedStream*> select(Recordings& recordings, const Filter& filter);
+std::vector<const recording::RecordedStream*> select(recording::Recordings& recordings,
+                                                     const Filter& filter);
 
 // The named streams by number, each once. The error is a sentence that names what is not there, and
 // has misnamed_numbers().
-Result<std::vector<RecordedStream>, std::string> find_streams(Recordings& recordings,
-                                                              const NamedStreams& named,
-                                                              const std::string& command);
+Result<std::vector<recording::RecordedStream>, std::string> find_streams(
+    recording::Recordings& recordings, const NamedStreams& named, const std::string& command);
 // The one stream; an error lists the numbers if there are several.
-Result<RecordedStream, std::string> find_stream(Recordings& recordings, const NamedStreams& named,
-                                                const std::string& command);
+Result<recording::RecordedStream, std::string> find_stream(recording::Recordings& recordings,
+                                                           const NamedStreams& named,
+                                                           const std::string& command);
 
 // If names are numbers, and no stream has them: a sentence with the line that selects the streams
 // by number. `command` is the begin of that line. Empty otherwise.
-std::string misnamed_numbers(Recordings& recordings, const NamedStreams& named,
+std::string misnamed_numbers(recording::Recordings& recordings, const NamedStreams& named,
                              const std::string& command);
 
 }  // namespace millrace::recordings

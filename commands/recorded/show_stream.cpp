@@ -22,8 +22,8 @@ void note_missing(const StreamReader& reader, Progress& progress) {
 
 }  // namespace
 
-void show_events(Recordings& recordings, const RecordedStream& stream, std::ostream& out,
-                 Progress& progress) {
+void show_events(recording::Recordings& recordings, const recording::RecordedStream& stream,
+                 std::ostream& out, Progress& progress) {
   StreamReader reader(recordings, stream);
   std::string line;
   while (const auto item = reader.next()) {
@@ -35,8 +35,9 @@ void show_events(Recordings& recordings, const RecordedStream& stream, std::ostr
   note_missing(reader, progress);
 }
 
-Result<void, std::string> show_rows(Recordings& recordings, const RecordedStream& stream,
-                                    std::ostream& out, Progress& progress) {
+Result<void, std::string> show_rows(recording::Recordings& recordings,
+                                    const recording::RecordedStream& stream, std::ostream& out,
+                                    Progress& progress) {
   auto rule = RecordedRule::of(stream);
   if (!rule) return rule.error();
   StreamReader reader(recordings, stream);

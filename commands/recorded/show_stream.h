@@ -14,12 +14,13 @@ namespace millrace::recordings {
 // Prints the events of a stream as JSON lines (event_json.h), with the answers and the totals among
 // them. `millrace chunk --events` reads the lines. If the stream is still being recorded, ends with
 // the last event that is on the disk. Missing parts are noted too.
-void show_events(Recordings& recordings, const RecordedStream& stream, std::ostream& out,
-                 Progress& progress);
+void show_events(recording::Recordings& recordings, const recording::RecordedStream& stream,
+                 std::ostream& out, Progress& progress);
 
 // Prints the rows that the recorded rule cuts, as `millrace chunk` prints them. Missing parts are
 // noted. The error is a sentence.
-Result<void, std::string> show_rows(Recordings& recordings, const RecordedStream& stream,
-                                    std::ostream& out, Progress& progress);
+Result<void, std::string> show_rows(recording::Recordings& recordings,
+                                    const recording::RecordedStream& stream, std::ostream& out,
+                                    Progress& progress);
 
 }  // namespace millrace::recordings

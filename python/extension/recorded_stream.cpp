@@ -38,7 +38,7 @@ constexpr double seconds(std::int64_t nanoseconds) {
 
 }  // namespace
 
-const recording::RecordedStream& RecordedStream::facts() {
+const recording::RecordedStream& StreamObject::facts() {
   if (changes_ != recordings_->changes()) {
     changes_ = recordings_->changes();
     if (auto now = recordings_->find(facts_.meta.number)) facts_ = std::move(*now);
@@ -46,9 +46,9 @@ const recording::RecordedStream& RecordedStream::facts() {
   return facts_;
 }
 
-bool RecordedStream::whole() { return facts().whole && (!frames_ || frames_->missing().empty()); }
+bool StreamObject::whole() { return facts().whole && (!frames_ || frames_->missing().empty()); }
 
-recording::StreamFrames& RecordedStream::read() {
+recording::StreamFrames& StreamObject::read() {
   if (!frames_)
     frames_ = std::make_unique<recording::StreamFrames>(*recordings_, facts());
   else if (frames_changes_ != recordings_->changes())
@@ -57,7 +57,7 @@ recording::StreamFrames& RecordedStream::read() {
   return *frames_;
 }
 
-nb::list RecordedStream::events() {
+nb::list StreamObject::events() {
   const std::int64_t opened = facts().meta.opened_steady;
   nb::list list;
   for (const recording::RecordedEvent& placed : read().events()) {
@@ -69,14 +69,14 @@ nb::list RecordedStream::events() {
   return list;
 }
 
-nb::list RecordedStream::missing() {
+nb::list StreamObject::missing() {
   nb::list list;
   for (const recording::MissingPart& part : read().missing())
     list.append(nb::make_tuple(part.begin, part.end, part.events, text_of(part.why)));
   return list;
 }
 
-nb::list RecordedStream::answers() {
+nb::list StreamObject::answers() {
   nb::list list;
   recording::StreamReader reader(*recordings_, facts());
   while (const auto item = reader.next())
@@ -86,9 +86,9 @@ nb::list RecordedStream::answers() {
   return list;
 }
 
-nb::object RecordedStream::frames(nb::handle_t<RecordedStream> self, std::uint64_t begin,
-                                  std::optional<std::uint64_t> end) {
-  auto& stream = nb::cast<RecordedStream&>(self);
+nb::object StreamObject::frames(nb::handle_t<StreamObject> self, std::uint64_t begin,
+                                std::optional<std::uint64_t> end) {
+  auto& stream = nb::cast<StreamObject&>(self);
   const recording::StreamFrames& frames = stream.read();
   const std::uint64_t last = end.value_or(frames.frames());
   if (begin > last || last > frames.frames())
@@ -113,7 +113,7 @@ nb::object RecordedStream::frames(nb::handle_t<RecordedStream> self, std::uint64
 }
 
 void add_recorded_stream(nb::module_& module) {
-  using Stream = RecordedStream;
+  using Stream = StreamObject;
   nb::class_<Stream>(module, "RecordedStream")
       .def_prop_ro("number", [](Stream& stream) { return stream.facts().meta.number; })
       .def_prop_ro("name", [](Stream& stream) { return text_of(stream.facts().meta.name); })

@@ -14,9 +14,9 @@ namespace millrace::python {
 
 // A recorded stream. Reads its events when they are needed first, and reads on after
 // Recordings::refresh(). Requires: the GIL, in all calls; so one thread at a time reads.
-class RecordedStream {
+class StreamObject {
  public:
-  RecordedStream(std::shared_ptr<recording::Recordings> recordings, recording::RecordedStream facts)
+  StreamObject(std::shared_ptr<recording::Recordings> recordings, recording::RecordedStream facts)
       : recordings_(std::move(recordings)),
         facts_(std::move(facts)),
         changes_(recordings_->changes()) {}
@@ -32,7 +32,7 @@ class RecordedStream {
   nanobind::list answers();
   // The frames [begin, end) as an array that cannot be written. `self`: this object in Python,
   // which an array in place keeps alive.
-  static nanobind::object frames(nanobind::handle_t<RecordedStream> self, std::uint64_t begin,
+  static nanobind::object frames(nanobind::handle_t<StreamObject> self, std::uint64_t begin,
                                  std::optional<std::uint64_t> end);
 
  private:

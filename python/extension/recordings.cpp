@@ -36,9 +36,9 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 // A directory of recorded streams. Requires: the GIL, in all calls; so one thread at a time reads.
-class Recordings {
+class RecordingsObject {
  public:
-  explicit Recordings(nb::handle path) {
+  explicit RecordingsObject(nb::handle path) {
     auto opened = recording::Recordings::open(bytes_of(path));
     if (!opened) raise_os_error(opened.error());
     recordings_ = std::move(*opened);
@@ -53,7 +53,7 @@ class Recordings {
 
   nb::object find(std::uint64_t number) {
     auto found = recordings_->find(number);
-    return found ? nb::cast(RecordedStream(recordings_, std::move(*found))) : nb::none();
+    return found ? nb::cast(StreamObject(recordings_, std::move(*found))) : nb::none();
   }
   std::size_t count() { return recordings_->streams().size(); }
   nb::list streams() { return list_of(recordings_->streams()); }
@@ -63,7 +63,7 @@ class Recordings {
   nb::list list_of(const std::vector<recording::RecordedStream>& streams) const {
     nb::list list;
     for (const recording::RecordedStream& stream : streams)
-      list.append(nb::cast(RecordedStream(recordings_, stream)));
+      list.append(nb::cast(StreamObject(recordings_, stream)));
     return list;
   }
 
@@ -75,14 +75,14 @@ class Recordings {
 void add_recordings(nb::module_& module) {
   nb::register_exception_translator(translate);
   add_recorded_stream(module);
-  nb::class_<Recordings>(module, "Recordings")
+  nb::class_<RecordingsObject>(module, "Recordings")
       .def(nb::init<nb::handle>())
-      .def("refresh", &Recordings::refresh)
-      .def("problems", &Recordings::problems)
-      .def("find", &Recordings::find)
-      .def("named", &Recordings::named)
-      .def("count", &Recordings::count)
-      .def("streams", &Recordings::streams);
+      .def("refresh", &RecordingsObject::refresh)
+      .def("problems", &RecordingsObject::problems)
+      .def("find", &RecordingsObject::find)
+      .def("named", &RecordingsObject::named)
+      .def("count", &RecordingsObject::count)
+      .def("streams", &RecordingsObject::streams);
 }
 
 }  // namespace millrace::python

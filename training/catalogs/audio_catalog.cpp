@@ -24,12 +24,12 @@ std::uint64_t digest_of(std::uint64_t streams, const FrameType& type) {
   return digest.value();
 }
 
-class AudioStreamReader final : public StreamReader {
+class AudioFrameReader final : public FrameReader {
  public:
-  AudioStreamReader(std::uint64_t stream, std::unique_ptr<FrameSource> source,
-                    IdleSources<FrameSource>& idle)
+  AudioFrameReader(std::uint64_t stream, std::unique_ptr<FrameSource> source,
+                   IdleSources<FrameSource>& idle)
       : stream_(stream), source_(std::move(source)), idle_(idle) {}
-  ~AudioStreamReader() override {
+  ~AudioFrameReader() override {
     if (!failed_) idle_.put(stream_, std::move(source_));
   }
 
@@ -55,15 +55,15 @@ class AudioCatalogReader final : public CatalogReader {
  public:
   explicit AudioCatalogReader(const AudioCatalog& catalog) : catalog_(catalog) {}
 
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto source = idle_.take(stream);
     if (!source) {
       auto opened = open_file(stream);
       if (!opened) return opened.error();
       source = std::move(*opened);
     }
-    return std::unique_ptr<StreamReader>(
-        std::make_unique<AudioStreamReader>(stream, std::move(source), idle_));
+    return std::unique_ptr<FrameReader>(
+        std::make_unique<AudioFrameReader>(stream, std::move(source), idle_));
   }
 
  private:

@@ -28,7 +28,7 @@ class CompanionArray {
 
   virtual ~CompanionArray() = default;
   virtual const Shape& shape() const = 0;
-  // As StreamReader::entries(). Requires: they are entries of the array.
+  // As FrameReader::entries(). Requires: they are entries of the array.
   virtual Result<Bytes, ReadError> entries(EntryRange range) = 0;
   // Memory that it keeps, in bytes, without mapped files.
   virtual std::size_t memory() const = 0;

@@ -24,18 +24,18 @@ std::uint64_t digest_of(const Catalog& catalog, const std::vector<CompanionForma
   return digest.value();
 }
 
-class CompanionStreamReader final : public StreamReader {
+class CompanionFrameReader final : public FrameReader {
  public:
   using Arrays = std::vector<std::unique_ptr<CompanionArray>>;
 
-  CompanionStreamReader(std::uint64_t stream, std::unique_ptr<StreamReader> frames, Arrays arrays,
-                        std::vector<IdleArrays>& idle)
+  CompanionFrameReader(std::uint64_t stream, std::unique_ptr<FrameReader> frames, Arrays arrays,
+                       std::vector<IdleArrays>& idle)
       : stream_(stream),
         frames_(std::move(frames)),
         arrays_(std::move(arrays)),
         idle_(idle),
         failed_(arrays_.size()) {}
-  ~CompanionStreamReader() override {
+  ~CompanionFrameReader() override {
     for (std::size_t i = 0; i < arrays_.size(); ++i)
       if (!failed_[i]) idle_[i].put(stream_, std::move(arrays_[i]));
   }
@@ -57,7 +57,7 @@ class CompanionStreamReader final : public StreamReader {
 
  private:
   const std::uint64_t stream_;
-  const std::unique_ptr<StreamReader> frames_;
+  const std::unique_ptr<FrameReader> frames_;
   Arrays arrays_;
   std::vector<IdleArrays>& idle_;
   std::vector<bool> failed_;  // the next reader opens the file again
@@ -70,10 +70,10 @@ class CompanionCatalogReader final : public CatalogReader {
                          const std::vector<CompanionFormat>& formats)
       : frames_(std::move(frames)), files_(files), formats_(formats), idle_(files.size()) {}
 
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto frames = frames_->open(stream);
     if (!frames) return frames.error();
-    CompanionStreamReader::Arrays arrays;
+    CompanionFrameReader::Arrays arrays;
     for (std::size_t i = 0; i < files_.size(); ++i) {
       auto array = idle_[i].take(stream);
       if (!array) {
@@ -83,7 +83,7 @@ class CompanionCatalogReader final : public CatalogReader {
       }
       arrays.push_back(std::move(array));
     }
-    return std::unique_ptr<StreamReader>(std::make_unique<CompanionStreamReader>(
+    return std::unique_ptr<FrameReader>(std::make_unique<CompanionFrameReader>(
         stream, std::move(*frames), std::move(arrays), idle_));
   }
 

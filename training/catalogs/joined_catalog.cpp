@@ -14,7 +14,7 @@ class JoinedReader final : public CatalogReader {
   JoinedReader(const JoinedCatalog& catalog, std::vector<std::unique_ptr<CatalogReader>> readers)
       : catalog_(catalog), readers_(std::move(readers)) {}
 
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     const auto place = catalog_.place(stream);
     return readers_[place.part]->open(place.stream);
   }

@@ -44,7 +44,7 @@ class RecordedFrames {
 
 using IdleRecordings = IdleSources<RecordedFrames>;
 
-class RecordedReader final : public StreamReader {
+class RecordedReader final : public FrameReader {
  public:
   RecordedReader(const RecordedCatalog& catalog, std::uint64_t stream,
                  std::unique_ptr<RecordedFrames> frames, IdleRecordings& idle)
@@ -74,14 +74,14 @@ class RecordedCatalogReader final : public CatalogReader {
  public:
   explicit RecordedCatalogReader(const RecordedCatalog& catalog) : catalog_(catalog) {}
 
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto frames = idle_.take(stream);
     if (!frames) {
       auto read = read_stream(stream);
       if (!read) return read.error();
       frames = std::move(*read);
     }
-    return std::unique_ptr<StreamReader>(
+    return std::unique_ptr<FrameReader>(
         std::make_unique<RecordedReader>(catalog_, stream, std::move(frames), idle_));
   }
 

@@ -42,9 +42,9 @@ struct ReadError {
 //
 // Confined to the thread of its CatalogReader, which must outlive it. Spans are valid until the
 // next call of the same function, and no longer than the reader.
-class StreamReader {
+class FrameReader {
  public:
-  virtual ~StreamReader() = default;
+  virtual ~FrameReader() = default;
 
   // The frames [begin, begin + count) in the catalog's frame type; in place if they lie in mapped
   // memory. It need not check that values are finite: the loader does. It is fast if `begin` does
@@ -68,7 +68,7 @@ class CatalogReader {
   virtual ~CatalogReader() = default;
   // Checks that the stream still has the length of the catalog, as far as that is known without
   // decoding it.
-  virtual Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) = 0;
+  virtual Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) = 0;
 };
 
 // Streams at rest: their number, lengths, names, events and companions, and readers for their

@@ -16,7 +16,7 @@ std::optional<std::uint64_t> first_not_finite(const FrameType& type, Bytes frame
   return first;
 }
 
-ReadError not_finite(const StreamReader& stream, std::uint64_t frame) {
+ReadError not_finite(const FrameReader& stream, std::uint64_t frame) {
   const std::string file = stream.file();
   return {.fault = DataFault::format,
           .message = (file.empty() ? "" : file + ": ") + "a value of frame " +

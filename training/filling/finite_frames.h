@@ -14,6 +14,6 @@ namespace millrace::training {
 std::optional<std::uint64_t> first_not_finite(const FrameType& type, Bytes frames);
 
 // The error of such a frame of a stream. It names the file.
-ReadError not_finite(const StreamReader& stream, std::uint64_t frame);
+ReadError not_finite(const FrameReader& stream, std::uint64_t frame);
 
 }  // namespace millrace::training

@@ -47,7 +47,7 @@ Result<std::vector<std::byte>, ReadError> copy_of(std::uint64_t count, std::size
 }  // namespace
 
 OpenStream::OpenStream(const Catalog& catalog, const StreamCopy& stream,
-                       std::unique_ptr<StreamReader> reader)
+                       std::unique_ptr<FrameReader> reader)
     : catalog_(&catalog),
       stream_(stream),
       frame_bytes_(catalog.frame_type().bytes()),

@@ -25,7 +25,7 @@ class OpenStream {
 
   const StreamCopy& stream() const { return stream_; }
 
-  // As StreamReader.
+  // As FrameReader.
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count);
   Result<Bytes, ReadError> entries(std::size_t companion, EntryRange range);
   // Reads what is before this frame and was not checked yet: frames must be finite, and entries
@@ -41,8 +41,7 @@ class OpenStream {
   Result<void, ReadError> check_finite(Bytes frames, std::uint64_t begin) const;
 
  private:
-  OpenStream(const Catalog& catalog, const StreamCopy& stream,
-             std::unique_ptr<StreamReader> reader);
+  OpenStream(const Catalog& catalog, const StreamCopy& stream, std::unique_ptr<FrameReader> reader);
 
   Result<void, ReadError> change(StreamFunction& function);
   Result<void, ReadError> check(std::uint64_t begin, std::uint64_t count);
@@ -50,7 +49,7 @@ class OpenStream {
   const Catalog* catalog_;
   StreamCopy stream_;
   std::size_t frame_bytes_;
-  std::unique_ptr<StreamReader> reader_;
+  std::unique_ptr<FrameReader> reader_;
   std::optional<StreamFunction::Content> content_;  // then there is no reader
   std::uint64_t good_ = 0;
 };

@@ -44,7 +44,8 @@ Result<FileDescriptor, std::string> create_list(int folder, const std::string& p
 }
 
 // Why the audio of this stream cannot be written; nullopt if it can.
-std::optional<std::string> obstacle(const RecordedStream& stream, const AudioFiles& how) {
+std::optional<std::string> obstacle(const recording::RecordedStream& stream,
+                                    const AudioFiles& how) {
   if (auto why = unsupported(stream.meta.frames, how.form)) return why;
   const bool silence = !how.by_segment && !how.split;
   if (silence && stream.end > AudioOutput::most_bytes / stream.meta.frames.bytes())
@@ -55,15 +56,15 @@ std::optional<std::string> obstacle(const RecordedStream& stream, const AudioFil
 // Exports streams one by one. Confined to one thread.
 class Export {
  public:
-  Export(Recordings& recordings, FileDescriptor folder, FileDescriptor list, const AudioFiles& how,
-         Progress& progress)
+  Export(recording::Recordings& recordings, FileDescriptor folder, FileDescriptor list,
+         const AudioFiles& how, Progress& progress)
       : recordings_(recordings),
         folder_(std::move(folder)),
         list_(std::move(list)),
         how_(how),
         progress_(progress) {}
 
-  Result<void, std::string> add(const RecordedStream& stream) {
+  Result<void, std::string> add(const recording::RecordedStream& stream) {
     const auto why = obstacle(stream, how_);
     if (why) note(stream, *why);
     recording::StreamReader reader(recordings_, stream);
@@ -88,7 +89,7 @@ class Export {
 
  private:
   // A part that was not recorded, or that retention has deleted, is no loss.
-  void note_losses(const RecordedStream& stream,
+  void note_losses(const recording::RecordedStream& stream,
                    const std::vector<recording::MissingPart>& missing) {
     const auto lost = std::ranges::find_if(missing, [](const recording::MissingPart& part) {
       return part.why == "not found" || part.why.starts_with("damaged");
@@ -100,14 +101,14 @@ class Export {
   }
 
   // The streams of a pipeline have the same frames, so the first one is enough.
-  void note(const RecordedStream& stream, const std::string& why) {
+  void note(const recording::RecordedStream& stream, const std::string& why) {
     complete_ = false;
     if (noted_.insert(stream.meta.pipeline + ' ' + why).second)
       progress_.note("stream " + std::to_string(stream.meta.number) + ", pipeline " +
                      stream.meta.pipeline + ": no audio file: " + why);
   }
 
-  Recordings& recordings_;
+  recording::Recordings& recordings_;
   const FileDescriptor folder_, list_;
   const AudioFiles how_;
   Progress& progress_;
@@ -117,8 +118,8 @@ class Export {
 
 }  // namespace
 
-Result<bool, std::string> export_streams(Recordings& recordings,
-                                         const std::vector<RecordedStream>& streams,
+Result<bool, std::string> export_streams(recording::Recordings& recordings,
+                                         const std::vector<recording::RecordedStream>& streams,
                                          const std::string& path, const AudioFiles& how,
                                          Progress& progress) {
   auto folder = open_folder(path);
@@ -127,7 +128,7 @@ Result<bool, std::string> export_streams(Recordings& recordings,
   if (!list) return list.error();
   Export all(recordings, std::move(*folder), std::move(*list), how, progress);
   std::size_t done = 0;
-  for (const RecordedStream& stream : streams) {
+  for (const recording::RecordedStream& stream : streams) {
     const Time now = Clock::now();
     if (progress.due(now))
       progress.show("export: " + std::to_string(done) + " of " + counted(streams.size(), "stream"),

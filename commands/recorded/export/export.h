@@ -19,8 +19,8 @@ namespace millrace::recordings {
 // Streams whose frames are not audio have a line, and no file: a note names their pipeline. A note
 // names each stream of which a recorded part cannot be read. Returns false after a note. The error
 // is a line: a file cannot be written.
-Result<bool, std::string> export_streams(Recordings& recordings,
-                                         const std::vector<RecordedStream>& streams,
+Result<bool, std::string> export_streams(recording::Recordings& recordings,
+                                         const std::vector<recording::RecordedStream>& streams,
                                          const std::string& folder, const AudioFiles& how,
                                          Progress& progress);
 

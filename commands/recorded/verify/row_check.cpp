@@ -33,7 +33,8 @@ void add(const RecordedEvent& read, RecordedRule& rule, recording::RowDigest& di
   while (const auto row = rule.next()) digest.add(*row);
 }
 
-CutAgain cut_again(Recordings& recordings, const RecordedStream& stream, RecordedRule& rule) {
+CutAgain cut_again(recording::Recordings& recordings, const recording::RecordedStream& stream,
+                   RecordedRule& rule) {
   CutAgain result;
   recording::StreamReader reader(recordings, stream);
   recording::RowDigest digest;
@@ -68,10 +69,10 @@ std::string compare(const CutAgain& cut) {
 
 }  // namespace
 
-std::uint64_t check_rows(Recordings& recordings, Problems& problems,
+std::uint64_t check_rows(recording::Recordings& recordings, Problems& problems,
                          const std::function<void(std::uint64_t)>& cut) {
   std::uint64_t count = 0;
-  for (const RecordedStream& stream : recordings.streams()) {
+  for (const recording::RecordedStream& stream : recordings.streams()) {
     if (!stream.whole) continue;
     auto rule = RecordedRule::of(stream);
     if (!rule) {

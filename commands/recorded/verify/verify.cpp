@@ -146,7 +146,7 @@ Result<bool, std::string> verify(const std::string& path, bool rows, std::ostrea
   check.run();
   std::string summary = check.summary();
   if (rows) {
-    const auto recordings = Recordings::open(path);
+    const auto recordings = recording::Recordings::open(path);
     if (!recordings) return recordings.error();
     const std::uint64_t cut = check_rows(**recordings, problems, [&](std::uint64_t streams) {
       const Time now = Clock::now();

@@ -16,13 +16,13 @@ namespace {
 
 namespace nb = nanobind;
 using training::CatalogReader;
+using training::FrameReader;
 using training::InnerEvent;
 using training::ReadError;
-using training::StreamReader;
 
 constexpr std::uint64_t progress_period = 4096;  // streams
 
-class Reader final : public StreamReader {
+class Reader final : public FrameReader {
  public:
   explicit Reader(ArrayReader frames) : frames_(std::move(frames)) {}
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
@@ -40,7 +40,7 @@ class Readers final : public CatalogReader {
  public:
   Readers(const ObjectCatalog& catalog, const ArrayColumn& column)
       : catalog_(catalog), files_(column) {}
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto frames = ArrayReader::open(files_, stream, catalog_.frames(stream));
     if (!frames) return frames.error();
     return std::make_unique<Reader>(std::move(*frames));

@@ -9,12 +9,12 @@ namespace millrace::python {
 namespace {
 
 using training::CatalogReader;
+using training::FrameReader;
 using training::ReadError;
-using training::StreamReader;
 
-class Reader final : public StreamReader {
+class Reader final : public FrameReader {
  public:
-  Reader(std::unique_ptr<StreamReader> stream, std::size_t own, std::vector<ArrayReader> entries)
+  Reader(std::unique_ptr<FrameReader> stream, std::size_t own, std::vector<ArrayReader> entries)
       : stream_(std::move(stream)), own_(own), entries_(std::move(entries)) {}
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
     return stream_->frames(begin, count);
@@ -31,7 +31,7 @@ class Reader final : public StreamReader {
   }
 
  private:
-  std::unique_ptr<StreamReader> stream_;
+  std::unique_ptr<FrameReader> stream_;
   std::size_t own_;  // companions of `stream_`
   std::vector<ArrayReader> entries_;
 };
@@ -44,7 +44,7 @@ class Readers final : public CatalogReader {
     for (const ArrayColumn& column : columns) files_.emplace_back(column);
   }
 
-  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+  Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto opened = reader_->open(stream);
     if (!opened) return opened.error();
     std::vector<ArrayReader> entries;

@@ -38,14 +38,14 @@ std::vector<Value> values_of(Bytes bytes) {
   return values;
 }
 
-inline std::unique_ptr<StreamReader> open_stream(CatalogReader& reader, std::uint64_t stream) {
+inline std::unique_ptr<FrameReader> open_stream(CatalogReader& reader, std::uint64_t stream) {
   auto opened = reader.open(stream);
   if (!opened) FAIL(opened.error().message);
   return std::move(*opened);
 }
 
 template <class Value>
-std::vector<Value> read(StreamReader& stream, std::uint64_t begin, std::uint64_t count) {
+std::vector<Value> read(FrameReader& stream, std::uint64_t begin, std::uint64_t count) {
   const auto frames = stream.frames(begin, count);
   if (!frames) FAIL(frames.error().message);
   return values_of<Value>(*frames);

@@ -17,7 +17,7 @@ std::vector<float> ramp(std::size_t count) {
 std::string rows(std::size_t count) { return "(" + std::to_string(count) + ",)"; }
 
 template <class Value>
-std::vector<Value> entries(StreamReader& stream, EntryRange range) {
+std::vector<Value> entries(FrameReader& stream, EntryRange range) {
   const auto read = stream.entries(0, range);
   if (!read) FAIL(read.error().message);
   return values_of<Value>(*read);

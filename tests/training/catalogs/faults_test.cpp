@@ -27,7 +27,7 @@ struct Failure {
     }
   }
   std::unique_ptr<CatalogReader> reader;
-  std::unique_ptr<StreamReader> stream;
+  std::unique_ptr<FrameReader> stream;
   std::uint64_t at = 0;  // the row with the error
   std::optional<ReadError> error;
 };

@@ -13,7 +13,7 @@ namespace millrace::training {
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  // As StreamReader::frames(): the errors name the file.
+  // As FrameReader::frames(): the errors name the file.
   virtual Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) = 0;
   // Memory that it keeps, in bytes, without mapped files.
   virtual std::size_t memory() const = 0;
