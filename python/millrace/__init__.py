@@ -16,6 +16,7 @@ from millrace.dataset import Dataset
 from millrace.dataset_properties import Companion
 from millrace.dataset_stats import Stats
 from millrace.device_array import DeviceArray
+from millrace.epoch_progress import progress
 from millrace.errors import (
     ClientError,
     ConnectionLost,
@@ -30,7 +31,6 @@ from millrace.errors import (
     WorkerError,
 )
 from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result, Warned
-from millrace.progress_bar import progress
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
