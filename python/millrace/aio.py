@@ -4,7 +4,6 @@
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Generator
-from types import TracebackType
 from typing import Any, TypeVar
 
 from millrace import _core
@@ -183,7 +182,7 @@ class AsyncStream:
     async def __aenter__(self) -> "AsyncStream":
         return await self._open()
 
-    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
 
@@ -213,33 +212,9 @@ class AsyncClient:
     ) -> AsyncStream:
         """Returns a stream, which ``async with`` or ``await`` opens. These raise StreamRefused or ConnectionLost.
 
-        The pipeline decides each argument that is left out, except ``format``.
-
-        ``id``: name of the stream. ``format``: s16le, s24le, f32le, mulaw, alaw or opus for audio, f32le or f16le for
-        features; the default is f32le with ``dim``, and s16le without, whatever the pipeline has. So give ``dim`` for
-        features. ``rate``: frames per second of the client, 8000 to 192000 for audio; the service converts it.
-        ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``channel``: a number or "mean",
-        which makes one channel of several. ``chunk``: one of the pipeline's sizes, a time such as "160ms" or a number
-        of frames. ``options``: a dict for the worker. ``record=False``: the service must not record the stream.
-        ``explain``: each result shows its time in each stage; only over WebSocket.
-
-        With the format opus, each ``send`` is one packet, and ``gap`` counts packets.
-
-        Raises TypeError or ValueError for a wrong argument.
+        The arguments are those of ``Client.open``. Raises TypeError or ValueError for a wrong argument.
         """
-        request = Request(
-            pipeline=pipeline,
-            id=id,
-            format=format,
-            rate=rate,
-            channels=channels,
-            dim=dim,
-            channel=channel,
-            chunk=chunk,
-            options=options,
-            record=record,
-            explain=explain,
-        )
+        request = Request(**{name: given for name, given in locals().items() if name != "self"})
         return AsyncStream(self._core, self._changes, request)
 
     def close(self) -> None:
@@ -250,7 +225,7 @@ class AsyncClient:
     async def __aenter__(self) -> "AsyncClient":
         return self
 
-    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
 

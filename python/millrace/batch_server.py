@@ -15,7 +15,7 @@ from typing import Any
 from millrace import _core
 from millrace.errors import DataError, PlanDiffers, Refused, ServiceGone, WorkerError
 from millrace.plan_origin import difference_of
-from millrace.worker import Outage
+from millrace.worker import PASSING, Outage
 
 _log = logging.getLogger("millrace")
 _WAIT = 30.0  # seconds for which the first attachment waits for a server that does not listen yet
@@ -23,7 +23,6 @@ _ATTEMPT = 10.0  # the longest time of an attempt to attach again, in seconds
 _CONFLICT = 10.0  # seconds after the first conflict: the server may not have noticed the end of a former connection
 _LEAST_ATTEMPT = 1.0  # seconds for which an attempt lasts at least, so that short timeouts reach a slow server, too
 _POLL_PERIOD = 0.1  # seconds: how often a wait lets signal handlers run
-_PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +162,7 @@ class BatchServer:
 
     def _is_passing(self, error: Refused) -> bool:
         if error.code != "conflict":
-            return error.code in _PASSING
+            return error.code in PASSING
         now = time.monotonic()
         others = [other for other in _attached if self._is_replaced(other)]
         for other in others:

@@ -4,7 +4,6 @@
 import dataclasses
 import logging
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 from millrace import _core
@@ -109,7 +108,7 @@ class Stream:
     def __enter__(self) -> "Stream":
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -156,19 +155,7 @@ class Client:
         Raises StreamRefused, ConnectionLost, RuntimeError after ``close``, and TypeError or ValueError for a wrong
         argument.
         """
-        request = Request(
-            pipeline=pipeline,
-            id=id,
-            format=format,
-            rate=rate,
-            channels=channels,
-            dim=dim,
-            channel=channel,
-            chunk=chunk,
-            options=options,
-            record=record,
-            explain=explain,
-        )
+        request = Request(**{name: given for name, given in locals().items() if name != "self"})
         return Stream(request.start(self._core), request)
 
     def close(self) -> None:
@@ -178,5 +165,5 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace import _core
+from millrace.elements import COMPANION_DTYPES
 from millrace.stream_sources import Form, Place, checked, converted, form_of, in_place
 
-_ELEMENTS = {"int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "float16": "f16", "float32": "f32",
-             "float64": "f32", "bool": "u8"}
-_TYPES = {"s16": "<i2", "s32": "<i4", "s64": "<i8", "u8": "u1", "f16": "<f2", "f32": "<f4"}
+_ELEMENTS = {**{dtype: element for element, dtype in COMPANION_DTYPES.items()}, "float64": "f32", "bool": "u8"}
 _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
 
 #: A companion for the extension: name, element, values, frames_per_entry, entries_per_frame and source.
@@ -30,7 +29,7 @@ class SourceOfEntries:
             raise ValueError(f"companion {name!r} must have {', '.join(_ELEMENTS)}, not {sample.dtype}")
         self.element = _ELEMENTS[sample.dtype.name]
         self.values = 1 if sample.ndim == 1 else sample.shape[1]
-        self._dtype = np.dtype(_TYPES[self.element])
+        self._dtype = np.dtype(COMPANION_DTYPES[self.element])
         self._read = read
         self._place = place
         self._name = name

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from millrace import _core
-from millrace.dataset_keys import companion_key, element_of, named, plain
+from millrace.dataset_keys import companion_key, named, plain
+from millrace.elements import element_of
 from millrace.errors import PlanDiffers
 from millrace.plan_feed import Feed, LocalFeed, Opened, Request, opened_catalog, parts_of
 from millrace.plan_origin import difference_of

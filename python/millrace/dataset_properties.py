@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from millrace import _core
-from millrace.dataset_keys import COMPANION_DTYPES, DTYPES
+from millrace.elements import COMPANION_DTYPES, DTYPES
 from millrace.failed_streams import FailedStream, FailedStreams
 from millrace.plan_feed import Feed
 

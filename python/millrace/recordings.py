@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace import _core
+from millrace.elements import DTYPES
 
 __all__ = ["Answer", "Event", "Missing", "Recordings", "Stream", "open"]
 
@@ -112,7 +113,7 @@ class Stream:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values: int16, float16 or float32."""
-        return np.dtype({"s16": "int16", "f16": "float16", "f32": "float32"}[self._core.element])
+        return np.dtype(DTYPES[self._core.element])
 
     @property
     def values(self) -> int:

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from millrace.elements import DTYPES
+
 #: Events as for ``millrace.chunks``.
 Events: TypeAlias = Iterable[tuple[str, int]]
 #: An array in memory, or the file, offset and type of an array that is there as it is in memory.
@@ -18,8 +20,7 @@ Place: TypeAlias = NDArray[Any] | tuple[str, int, np.dtype[Any]] | None
 #: Values of an item, their type, and frames per second if the source knows them.
 Form: TypeAlias = tuple[int, np.dtype[Any], float | None]
 
-_ELEMENTS = {"int16": "s16", "float16": "f16", "float32": "f32", "float64": "f32"}
-_TYPES = {"s16": "<i2", "f16": "<f2", "f32": "<f4"}
+_ELEMENTS = {**{dtype: element for element, dtype in DTYPES.items()}, "float64": "f32"}
 
 
 @runtime_checkable
@@ -64,11 +65,10 @@ class SourceOfStreams:
             raise ValueError(f'frames="s16" needs int16, and the streams have {sample.dtype}: use frames="f32"')
         #: Values of a frame.
         self.values = 1 if sample.ndim == 1 else sample.shape[1]
-        self._dtype = np.dtype(_TYPES[self.element])
+        self._dtype = np.dtype(DTYPES[self.element])
         self._scale = np.float32(1 / 32768) if known == "s16" and self.element != "s16" else None
         self._integers = known == "s16"
         self._read = streams.read
-        self._place: Callable[[int], Place] | None = getattr(streams, "_place", None)
         self._form: Callable[[int], Form | None] | None = getattr(streams, "_form", None)
         self._first: tuple[int, Form] | None = None
         self._meta = getattr(streams, "meta", None)
@@ -76,8 +76,9 @@ class SourceOfStreams:
         #: The functions of the object, as they are.
         self.name: Callable[[int], str] = streams.name
         self.events: Callable[[int], Events | None] = getattr(streams, "events", None) or _no_events
-        if self._place is not None:
-            self.place = self._find
+        place: Callable[[int], Place] | None = getattr(streams, "_place", None)
+        if place is not None:
+            self.place = lambda i: in_place(place(i), self._dtype)
 
     def frames(self, i: int) -> int:
         """The length of the stream. Raises ValueError if its frames are not those of the streams before."""
@@ -113,10 +114,6 @@ class SourceOfStreams:
         if self._scale is not None:
             array = np.multiply(array, self._scale)
         return converted(array, self._dtype, what)
-
-    def _find(self, i: int) -> NDArray[Any] | tuple[str, int] | None:
-        assert self._place is not None
-        return in_place(self._place(i), self._dtype)
 
 
 def _sample(streams: Any) -> NDArray[Any]:

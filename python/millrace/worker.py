@@ -17,6 +17,7 @@ import numpy as np
 
 from millrace import _core
 from millrace.batch import Batch
+from millrace.elements import DTYPES
 from millrace.errors import Refused, ServiceGone, WorkerError
 from millrace.quiet_log import QuietLog
 from millrace.request import text, whole
@@ -26,8 +27,7 @@ _log = logging.getLogger("millrace")
 _PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
 _POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
-_PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
-_DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
+PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
 
 
 class Outage:
@@ -162,7 +162,7 @@ class Worker:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of ``batch.data``: int16, float16 or float32."""
-        return np.dtype(_DTYPES[self._welcome[5]])
+        return np.dtype(DTYPES[self._welcome[5]])
 
     @property
     def device(self) -> str:
@@ -274,7 +274,7 @@ class Worker:
         self.close()
 
     def _may_return(self, error: WorkerError) -> bool:
-        passing = not isinstance(error, Refused) or error.code in _PASSING
+        passing = not isinstance(error, Refused) or error.code in PASSING
         return passing and bool(self._reattach) and not self._leaving
 
     def _lose(self, why: str) -> None:
