@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches for training: the chunks, resets and batches of the service, from streams at rest."""
 
+import dataclasses
 import logging
 import os
 from collections.abc import Generator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 from millrace.at_exit import close_at_exit
 from millrace.augmentation import Augment
 from millrace.batch import Batch
 from millrace.catalogs.lhotse import cuts_of
-from millrace.dataset_feed import FeedMaker, opened_after, origin_after
+from millrace.dataset_feed import Feed, Loader, feed_after, feed_of, opened_after, origin_after, request_of
 from millrace.dataset_properties import DatasetProperties
 from millrace.dataset_stats import LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
-from millrace.plan_feed import Feed, Loader
-from millrace.plan_origin import compare_ranks, feed_after, step_in_world
+from millrace.plan_origin import compare_ranks, step_in_world
 from millrace.request import whole
 
 _log = logging.getLogger("millrace")
@@ -123,9 +122,9 @@ class Dataset(DatasetProperties):
 
     def _set_up(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
-        self._maker = FeedMaker.of(arguments)
-        self._stride, self._first_step = self._maker.request.stride, self._maker.request.first_step
-        self._rank, self._world = self._maker.request.keys["rank"], self._maker.request.keys["world"]
+        self._request = request_of(arguments)
+        self._stride, self._first_step = self._request.stride, self._request.first_step
+        self._rank, self._world = self._request.keys["rank"], self._request.keys["world"]
         self._position = (0, self._first_step)
         self._resets = False  # the states of the slots do not belong to the next step
         self._origin: dict[str, Any] | None = None  # that the plan must have
@@ -142,7 +141,7 @@ class Dataset(DatasetProperties):
 
     def _open(self) -> Feed:
         if self._feed is None:
-            self._feed = self._maker.feed(None, self._origin)
+            self._feed = feed_of(self._request, None, self._origin)
         return self._feed
 
     def _opened_loader(self) -> Loader:
@@ -164,7 +163,7 @@ class Dataset(DatasetProperties):
         made = Dataset.__new__(Dataset)
         made._set_up({**self._arguments, **changes})
         feed = self._open()
-        made._feed = made._maker.feed(opened_after(feed, changes.keys()), origin_after(feed, changes.keys()))
+        made._feed = feed_of(made._request, opened_after(feed, changes.keys()), origin_after(feed, changes.keys()))
         return made
 
     def __copy__(self) -> "Dataset":
@@ -178,7 +177,7 @@ class Dataset(DatasetProperties):
     def cuts(self, batch: Batch) -> list[Any]:
         """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
         ``millrace.catalogs.LhotseCuts``."""
-        return cuts_of([part.source for part in self._maker.request.parts], batch)
+        return cuts_of([part.source for part in self._request.parts], batch)
 
     def __len__(self) -> int:
         """Number of steps of this rank, with its stride, in the epoch of the next iteration, from its beginning."""
@@ -318,9 +317,7 @@ class Dataset(DatasetProperties):
     def __enter__(self) -> "Dataset":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def compare_ranks(self) -> None:
@@ -338,7 +335,7 @@ class Dataset(DatasetProperties):
         state = {key: value for key, value in self.__dict__.items()
                  if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_failed")}
         if self._feed is not None:
-            state.update(_origin=self._feed.origin, _maker=self._maker.within(self._feed.extents))
+            state.update(_origin=self._feed.origin, _request=dataclasses.replace(self._request, extents=self._feed.extents))
         return {**state, "_position": self._at()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

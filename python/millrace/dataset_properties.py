@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from millrace import _core
+from millrace.dataset_feed import Feed
 from millrace.elements import COMPANION_DTYPES, DTYPES
 from millrace.failed_streams import FailedStream, FailedStreams
-from millrace.plan_feed import Feed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

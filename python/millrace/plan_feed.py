@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of a plan: made in this process, or by a server."""
+"""The batches of a plan, made in this process."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ import multiprocessing
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from millrace.companion_sources import entries_of, is_file
 from millrace.dataset_keys import plain
 from millrace.stream_sources import SourceOfStreams
 
-_log = logging.getLogger("millrace")
-
 Progress = Callable[[int, int], object]
 #: The streams of a LocalFeed, and the extents of their catalogs.
 Opened = tuple[_core.Catalog, list[str]]
@@ -29,73 +27,6 @@ File = tuple[str, str, int, int, str | None]
 
 _log = logging.getLogger("millrace")
 _RATES = (16000.0, 100.0)  # default rates of audio and of features, as in a pipeline
-
-
-class Loader(Protocol):
-    """Gives the batches of a plan in order. ``_core.Loader`` has this form."""
-
-    @property
-    def position(self) -> tuple[int, int]: ...
-
-    @property
-    def stats(self) -> dict[str, Any]: ...
-
-    @property
-    def at_end(self) -> bool: ...
-
-    @property
-    def left_behind(self) -> bool:
-        """Whether a call was under way when it was stopped: it gives no further batch."""
-        ...
-
-    def next(self, seconds: float | None) -> _core.Batch | None: ...
-
-    def seek(self, epoch: int, step: int, resets: bool) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def steps(self, epoch: int) -> int: ...
-
-
-class Feed(Protocol):
-    """Batches in the order of a plan. A Dataset makes one in the process that needs it."""
-
-    #: Properties of the batches, as in Dataset.
-    slots: int
-    rows: int
-    width: int
-    width_buckets: list[int]
-    chunk: dict[str, Any] | None
-    #: Type of the frames: element (of the tensor), values of a frame, rate, and whether they are features.
-    frame_type: tuple[str, int, float, bool]
-    device: str
-    #: Number of streams.
-    streams: int
-    #: By catalog: which of its streams it has, if streams are added to it (recordings); empty for others.
-    extents: list[str]
-    #: Name, element, values, frames_per_entry and entries_per_frame of each companion.
-    companions: list[tuple[str, str, int, int, int]]
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """The inputs of the plan: equal origins, equal batches."""
-        ...
-
-    def loader(self) -> Loader:
-        """Gives the batches; belongs to this process."""
-        ...
-
-    def within(self, extents: Sequence[str]) -> "Feed":
-        """The same with the streams of former extents. Raises ValueError if a catalog has none of them."""
-        ...
-
-    def name(self, i: int) -> str: ...
-
-    def meta(self, i: int) -> str: ...
-
-    def padding_warning(self) -> str | None:
-        """A warning if the first epoch has much padding. Distributes its streams."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +75,7 @@ def _is_array(given: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """The arguments of a Dataset, checked as far as that needs no file."""
+    """The arguments of a Dataset, checked as far as that needs no file. Can be pickled."""
 
     keys: Mapping[str, Any]  # with the names and types of a pipeline's configuration
     parts: Sequence[Part]
@@ -153,15 +84,18 @@ class Request:
     pipeline: str
     stride: int
     first_step: int
+    progress: bool  # show a bar while the index is made
     extents: Sequence[str] = ()  # by catalog; none: all streams
 
 
 class LocalFeed:
-    """A plan of a catalog, filled by threads of this process."""
+    """A plan of a catalog, filled by threads of this process. RemoteFeed, the plan of servers, has the same properties
+    and functions."""
 
     def __init__(self, request: Request, keys: _core.DatasetKeys, opened: Opened) -> None:
         self._request = request
         self._keys = keys
+        #: `extents`: by catalog, which of its streams it has, if streams are added to it (recordings); empty for others.
         self.catalog, self.extents = opened
         function = None
         if request.augment is not None:
@@ -173,9 +107,9 @@ class LocalFeed:
         self.slots = self._plan.slots
         self.rows = self._plan.rows
         self.width = self._plan.width
-        self.width_buckets = self._plan.width_buckets
         self.chunk: dict[str, Any] | None = None if self._plan.chunk is None else json.loads(self._plan.chunk)
         element, values, rate, features = self.catalog.frame_type
+        #: The element is that of the tensor.
         self.frame_type = (self._plan.element, values, rate, features)
         self.device: str = request.keys.get("device") or "host"
         self.streams = self.catalog.size
@@ -183,10 +117,12 @@ class LocalFeed:
 
     @property
     def origin(self) -> dict[str, Any]:
+        """The inputs of the plan: equal origins, equal batches."""
         origin: dict[str, Any] = json.loads(self._plan.origin)
         return origin
 
     def loader(self) -> _core.Loader:
+        """Gives the batches; belongs to this process."""
         process = os.getpid()
         if self._loader is None or self._process != process or self._loader.left_behind:
             self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step, self._loader)
@@ -198,6 +134,7 @@ class LocalFeed:
         return self.catalog, self.extents
 
     def within(self, extents: Sequence[str]) -> "LocalFeed":
+        """The same with the streams of former extents. Raises ValueError if a catalog has none of them."""
         request = dataclasses.replace(self._request, extents=extents)
         return LocalFeed(request, self._keys, opened_catalog(request, self._keys, lambda done, all: None))
 
@@ -208,6 +145,7 @@ class LocalFeed:
         return self.catalog.meta(i)
 
     def padding_warning(self) -> str | None:
+        """A warning if the first epoch has much padding. Distributes its streams."""
         return self._plan.padding_warning(*self.loader().totals())
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from millrace import _core
 from millrace.errors import PlanDiffers
-from millrace.plan_feed import Feed
 
 _log = logging.getLogger("millrace")
 _warned: list[bool] = []  # by this process, of a Dataset that is alone among ranks
@@ -51,30 +50,6 @@ def difference_of(expected: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return _core.difference_of(json.dumps(expected), json.dumps(other))
 
 
-def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
-    """The feed that a checkpoint continues: the given one, or one with fewer of its recordings. Raises PlanDiffers if
-    neither has the plan of the checkpoint."""
-    difference = difference_of(state["origin"], feed.origin)
-    if difference and any(state.get("extents", ())):
-        try:
-            former = feed.within(state["extents"])
-        except ValueError as error:
-            raise PlanDiffers(f"the checkpoint is of another plan: {difference} ({error})") from None
-        difference = difference_of(state["origin"], former.origin)
-        if not difference:
-            return former
-        feed = former
-    if difference.startswith("streams is "):
-        former_streams = state["origin"].get("streams")
-        counted = isinstance(former_streams, int) and any(state.get("extents", ()))
-        removed = former_streams - feed.streams if counted else 0
-        difference = (f"{removed} streams of the checkpoint were removed" if removed > 0 else
-                      f"{feed.streams} streams, the checkpoint has {former_streams}")
-    if difference:
-        raise PlanDiffers(f"the checkpoint is of another plan: {difference}")
-    return feed
-
-
 def step_in_world(state: Mapping[str, Any], world: int, slots: int) -> int:
     """The step of a checkpoint in this world. In a plan without slots, a step of a world of W has W batches. Raises
     PlanDiffers if no step of this world begins after the same batches."""
@@ -105,5 +80,3 @@ def _distributed(world: int) -> Any:
     if torch.utils.data.get_worker_info() is not None or group.get_world_size() != world:
         return None
     return group
-
-

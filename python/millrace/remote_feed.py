@@ -27,7 +27,7 @@ def is_served(streams: Sequence[str]) -> bool:
 
 class RemoteLoader:
     """Takes the batches of servers in the order of the plan. Server i of n has every n-th step of this process, from the
-    i-th on. Has the functions of ``_core.Loader``. Confined to one thread."""
+    i-th on. Has the properties and functions of ``_core.Loader``. Confined to one thread."""
 
     def __init__(self, servers: Sequence[BatchServer], place: Place) -> None:
         self._servers = servers
@@ -35,7 +35,7 @@ class RemoteLoader:
         self.position = (0, place.first_step)
         self._resets = False  # the next step has to begin with fresh states
         self.at_end = False
-        self.left_behind = False
+        self.left_behind = False  # a call was under way when it was stopped: it gives no further batch
         self.opened: dict[int, tuple[str, str]] = {}  # name and meta of the streams so far
         self._steps = {plan["epoch"]: plan["steps"] for plan in (server.plan for server in servers)}
         self._ahead: dict[int, _core.Batch] = {}  # by server: a batch of a later epoch
@@ -180,7 +180,7 @@ class RemoteFeed:
         self._servers = self._attach()
         plan, welcome = self._servers[0].plan, self._servers[0].welcome
         self.slots: int = plan["slots"]
-        _, self.rows, self.width, values, features, element, rate, chunk, self.width_buckets = welcome
+        _, self.rows, self.width, values, features, element, rate, chunk, _ = welcome
         self.chunk: dict[str, Any] | None = json.loads(chunk)
         self.frame_type = (element, values, rate, features)
         self.streams: int = plan["origin"]["streams"]
