@@ -52,6 +52,14 @@ class Browser(Process):
         self.tools = self.await_ready(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
                                "the browser to start")[1]
 
+    @classmethod
+    def of_class(cls, tests):
+        """One for all tests of a class, because it starts slowly."""
+        if "_browser" not in tests.__dict__:
+            tests._browser = cls()
+            tests.addClassCleanup(tests._browser.close)
+        return tests._browser
+
     def close(self):
         try:
             self.stop()
@@ -70,8 +78,8 @@ class Page:
 
     async def __aenter__(self):
         self.tools = await websockets.connect(self.browser.tools, max_size=None, max_queue=None, **UNHURRIED)
-        target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
-        self.session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        self.target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
+        self.session = (await self.call("Target.attachToTarget", targetId=self.target, flatten=True))["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.call(f"{domain}.enable")
         if self.size:
@@ -83,6 +91,8 @@ class Page:
         return self
 
     async def __aexit__(self, *_):
+        del self.session
+        await self.call("Target.closeTarget", targetId=self.target)
         await self.tools.close()
 
     async def call(self, method, **parameters):

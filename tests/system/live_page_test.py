@@ -112,9 +112,7 @@ def figures(scrapes, pipeline):
 
 class LivePage(SystemTest):
     def browser(self):
-        browser = Browser()
-        self.addCleanup(browser.close)
-        return browser
+        return Browser.of_class(type(self))
 
     def page(self, browser, service, size=WIDE, script=None):
         return Page(browser, f"http://127.0.0.1:{service.admin_port}/", size, script)

@@ -12,14 +12,17 @@ STAGES = ["chunk", "batch", "copy", "handover", "compute"]
 
 
 class TryPage(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.sound = write_wav(folder, tone(500, RATE, 2 * RATE, 9000))
+        cls.browser = Browser(cls.sound)
+        cls.addClassCleanup(cls.browser.close)
+
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.sound = write_wav(folder.name, tone(500, RATE, 2 * RATE, 9000))
         self.serving = self.service(extra="try_page = true\n")
         self.worker = self.tap(self.serving)
-        self.browser = Browser(self.sound)
-        self.addCleanup(self.browser.close)
 
     def page(self, size=(1100, 800)):
         return Page(self.browser, f"http://127.0.0.1:{self.serving.port}/", size)
