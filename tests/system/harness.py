@@ -216,12 +216,6 @@ class Service(Server):
         before = beats()
         wait_for(lambda: beats() != before, "the exporter to collect", COUNTED)
 
-    def cpu(self):
-        """Seconds of CPU spent so far."""
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
     def io_cpu(self):
         """Seconds of CPU that the io threads spent so far."""
         total, tasks = 0, f"/proc/{self.process.pid}/task"

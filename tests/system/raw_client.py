@@ -43,17 +43,15 @@ def closing(code, reason=b""):
 
 
 class RawClient:
-    """One connection, which keeps the messages that it reads. With `answers_close`, it answers a close. It answers no
-    pings."""
+    """One connection, which keeps the messages that it reads. It answers a close, and no pings."""
 
-    def __init__(self, port, request=None, answers_close=True, receive_buffer=None):
+    def __init__(self, port, request=None, receive_buffer=None):
         self.socket = socket.socket()
         self.socket.settimeout(PATIENCE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(("127.0.0.1", port))
         self.buffer, self.messages, self.close_code, self.reset = b"", [], None, False
-        self.answers_close = answers_close
         if request is not None:
             self.send(request)
 
@@ -139,8 +137,7 @@ class RawClient:
                 return payload
             if opcode == CLOSE:
                 self.close_code = int.from_bytes(payload[:2], "big") if payload else 1005
-                if self.answers_close:
-                    self.send(frame(CLOSE, payload[:2]))
+                self.send(frame(CLOSE, payload[:2]))
         return None
 
     def rest(self):
