@@ -27,9 +27,9 @@ void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineS
     into.add(labels_of(pipeline), histograms(pipeline.*shards, which), per);
 }
 
-template <class Stats, class Enum>
+template <class Stats, class Of, class Enum>
 void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineSource::*shards,
-             std::string_view key, Labelled<Counter, Enum> Stats::*which, Enum first = Enum{}) {
+             std::string_view key, Labelled<Counter, Enum> Of::*which, Enum first = Enum{}) {
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), key, pipeline.*shards, which, first);
 }

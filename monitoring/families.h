@@ -49,9 +49,10 @@ double sum(const Shards<Stats>& shards, Which which) {
   return total;
 }
 
-// Sums the cell `value` of a labelled counter or gauge over all shards.
-template <class Stats, class Cell, class Enum>
-double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum> Stats::*which, Enum value) {
+// Sums the cell `value` of a labelled counter or gauge over all shards. The member may be one of a
+// base of Stats.
+template <class Stats, class Of, class Cell, class Enum>
+double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum> Of::*which, Enum value) {
   return sum(shards, [&](const Stats& stats) -> const Cell& { return (stats.*which)[value]; });
 }
 
@@ -63,9 +64,9 @@ std::vector<const Histogram*> histograms(const Shards<Stats>& shards, Which whic
 }
 
 // Adds a metric for each value of the enum from `first` on, divided by `per`.
-template <class Stats, class Cell, class Enum>
+template <class Stats, class Of, class Cell, class Enum>
 void add_each(Families& into, const Labels& common, std::string_view key,
-              const Shards<Stats>& shards, Labelled<Cell, Enum> Stats::*which, Enum first = Enum{},
+              const Shards<Stats>& shards, Labelled<Cell, Enum> Of::*which, Enum first = Enum{},
               double per = 1) {
   for (const Enum value : values_of<Enum>()) {
     if (value < first) continue;

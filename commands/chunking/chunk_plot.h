@@ -11,7 +11,7 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "chunker/row.h"
-#include "streams/sources/segment_endpoints.h"
+#include "cutting/segment_endpoints.h"
 
 namespace millrace {
 

@@ -10,9 +10,9 @@
 #include "base/frame_type.h"
 #include "chunker/chunker.h"
 #include "chunker/spec.h"
+#include "cutting/event_sources.h"
+#include "cutting/stats.h"
 #include "input/endpoint_rule.h"
-#include "streams/sources/event_sources.h"
-#include "streams/stats/stats.h"
 
 namespace millrace {
 
@@ -48,7 +48,7 @@ class CutStream {
   const Rule rule_;
   const OnEvent on_event_;
   const OnRow on_row_;
-  StreamStats stats_;
+  CutStats stats_;
   std::uint32_t chosen_size_ = 0;
   EventSources sources_;
   Chunker chunker_;

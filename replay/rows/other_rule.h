@@ -8,8 +8,8 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "chunker/spec.h"
-#include "streams/sources/event_sources.h"
-#include "streams/stats/stats.h"
+#include "cutting/event_sources.h"
+#include "cutting/stats.h"
 
 namespace millrace {
 
@@ -35,7 +35,7 @@ class OtherRule {
 
  private:
   const std::optional<EndpointRule> no_endpoint_;
-  StreamStats stats_;
+  CutStats stats_;
   std::uint32_t chosen_size_ = 0;
   EventSources sources_;
 };

@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/event.h"
 #include "base/instants.h"
 #include "base/stats.h"
-#include "input/endpoint_rule.h"
+#include "cutting/stats.h"
 
 namespace millrace {
 
@@ -29,20 +28,11 @@ enum class Loss : std::uint8_t {
   rejected,  // in a message that was rejected
 };
 
-enum class RowKind : std::uint8_t {
-  full,    // a body of the size of the rule
-  cut,     // shorter: at the end of a segment
-  marker,  // without frames
-};
-
 // Why a result was not delivered.
 enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
 
-// A change of a stream's chunk size.
-enum class SizeChange : std::uint8_t { up, down };
-
 // The streams of one pipeline on one io thread. Written by that thread.
-struct StreamStats {
+struct StreamStats : CutStats {
   Gauge open;
   Counter opened;
   Labelled<Counter, StreamClosing> closed;
@@ -52,11 +42,6 @@ struct StreamStats {
   Counter clamped;               // values outside the pipeline's range
   Labelled<Counter, Loss> lost;  // lost frames
   Gauge buffer;                  // bytes in the streams' frame buffers
-  Labelled<Counter, RowKind> rows;
-  Labelled<Counter, ResetReason> resets;        // rows with RESET; never `none`
-  Labelled<Counter, EndpointReason> endpoints;  // endpoints that took effect
-  Counter endpoints_late;                       // endpoints of workers without effect
-  Labelled<Counter, SizeChange> size_changes;
 
   // Stage `result` counts rows with a written result, the other stages all rows that are done.
   std::array<Histogram, stage_count> stages{Histogram(buckets::fast), Histogram(buckets::fast),

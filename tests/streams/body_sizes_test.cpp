@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "streams/sources/body_sizes.h"
+#include "cutting/body_sizes.h"
 #include "tests/streams/live_stream.h"
 
 using namespace millrace;

@@ -5,8 +5,7 @@
 #include <array>
 
 #include "chunker/chunker.h"
-#include "streams/sources/event_sources.h"
-#include "streams/stats/stats.h"
+#include "cutting/event_sources.h"
 
 namespace millrace::training {
 namespace {
@@ -55,7 +54,7 @@ class LiveStream {
 
   const FrameType frames_;
   const std::optional<EndpointRule> endpoint_;
-  StreamStats stats_;
+  CutStats stats_;
   std::uint32_t chosen_ = 0;
   Chunker chunker_;
   EventSources sources_;

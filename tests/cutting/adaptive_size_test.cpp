@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "streams/sources/adaptive_size.h"
+#include "cutting/adaptive_size.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/sources/adaptive_size.h"
+#include "cutting/adaptive_size.h"
 
 #include <algorithm>
 #include <cassert>

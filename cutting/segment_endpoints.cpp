@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/sources/segment_endpoints.h"
+#include "cutting/segment_endpoints.h"
 
 #include <algorithm>
 #include <new>
@@ -8,7 +8,7 @@
 namespace millrace {
 
 SegmentEndpoints::SegmentEndpoints(const EndpointRule& rule, const FrameType& frames,
-                                   StreamStats& stats)
+                                   CutStats& stats)
     : rule_(rule), stats_(stats), silence_(rule) {
   if (rule.by == EndpointRule::By::vad) detector_.emplace(frames, rule.sensitivity);
 }

@@ -10,8 +10,8 @@
 #include "chunker/row.h"
 #include "chunker/segment_progress.h"
 #include "chunker/spec.h"
-#include "streams/sources/adaptive_size.h"
-#include "streams/stats/stats.h"
+#include "cutting/adaptive_size.h"
+#include "cutting/stats.h"
 
 namespace millrace {
 
@@ -29,7 +29,7 @@ class BodySizes {
   // `chosen` is the size that a stream of the same pipeline and thread chose last (0: none). An
   // adaptive stream begins with it, or else with the smallest size, and updates it. `rule`, `stats`
   // and `chosen` outlive this.
-  BodySizes(const ChunkRule& rule, const Stream& stream, StreamStats& stats, std::uint32_t& chosen);
+  BodySizes(const ChunkRule& rule, const Stream& stream, CutStats& stats, std::uint32_t& chosen);
 
   // The size event that must enter the chunker before its next event; nullopt: none. `waited` is
   // how long the stream's rows wait for a worker.
@@ -49,7 +49,7 @@ class BodySizes {
 
   const ChunkRule& rule_;
   const Stream stream_;
-  StreamStats& stats_;
+  CutStats& stats_;
   std::uint32_t& chosen_;
   std::uint32_t size_;      // size of the bodies
   std::uint32_t in_force_;  // in the chunker

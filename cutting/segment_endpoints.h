@@ -9,10 +9,10 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "chunker/segment_progress.h"
+#include "cutting/segment_silence.h"
+#include "cutting/stats.h"
 #include "input/endpoint_rule.h"
 #include "input/voice_detector.h"
-#include "streams/sources/segment_silence.h"
-#include "streams/stats/stats.h"
 
 namespace millrace {
 
@@ -26,7 +26,7 @@ namespace millrace {
 class SegmentEndpoints {
  public:
   // `rule` and `stats` outlive it. Throws std::bad_alloc.
-  SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, StreamStats& stats);
+  SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, CutStats& stats);
 
   // The event that ends the segment now, before any other event enters the chunker; nullopt: none.
   std::optional<Event> next();
@@ -57,7 +57,7 @@ class SegmentEndpoints {
   bool has_ended(std::uint64_t seq) const { return last_row_ && seq <= *last_row_; }
 
   const EndpointRule& rule_;
-  StreamStats& stats_;
+  CutStats& stats_;
   std::optional<VoiceDetector> detector_;
   SegmentSilence silence_;
   std::optional<bool> speech_;

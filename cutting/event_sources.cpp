@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/sources/event_sources.h"
+#include "cutting/event_sources.h"
 
 #include <limits>
 
 namespace millrace {
 
-EventSources::EventSources(const Settings& settings, StreamStats& stats, std::uint32_t& chosen_size)
+EventSources::EventSources(const Settings& settings, CutStats& stats, std::uint32_t& chosen_size)
     : chunk_(settings.chunk), stats_(stats) {
   if (!chunk_.sizes.sizes.empty())
     sizes_.emplace(chunk_,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/sources/segment_silence.h"
+#include "cutting/segment_silence.h"
 
 #include <catch2/catch.hpp>
 #include <string_view>

@@ -11,9 +11,9 @@
 #include "base/time.h"
 #include "chunker/row.h"
 #include "chunker/segment_progress.h"
-#include "streams/sources/body_sizes.h"
-#include "streams/sources/segment_endpoints.h"
-#include "streams/stats/stats.h"
+#include "cutting/body_sizes.h"
+#include "cutting/segment_endpoints.h"
+#include "cutting/stats.h"
 
 namespace millrace {
 
@@ -44,7 +44,7 @@ class EventSources {
 
   // `chosen_size` is the size that an adaptive stream of the pipeline and thread chose last; 0:
   // none yet. Both outlive the sources.
-  EventSources(const Settings& settings, StreamStats& stats, std::uint32_t& chosen_size);
+  EventSources(const Settings& settings, CutStats& stats, std::uint32_t& chosen_size);
 
   // The end of the segment that must enter the chunker before any other event; nullopt: none.
   std::optional<Event> endpoint();
@@ -74,7 +74,7 @@ class EventSources {
   void begin(SegmentProgress::Began what);
 
   const ChunkRule& chunk_;
-  StreamStats& stats_;
+  CutStats& stats_;
   SegmentProgress progress_;
   std::optional<BodySizes> sizes_;
   std::optional<SegmentEndpoints> endpoints_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/sources/body_sizes.h"
+#include "cutting/body_sizes.h"
 
 #include <cassert>
 #include <utility>
@@ -19,7 +19,7 @@ Cause cause_of(SizeRule::By by) {
 
 }  // namespace
 
-BodySizes::BodySizes(const ChunkRule& rule, const Stream& stream, StreamStats& stats,
+BodySizes::BodySizes(const ChunkRule& rule, const Stream& stream, CutStats& stats,
                      std::uint32_t& chosen)
     : rule_(rule),
       stream_(stream),
