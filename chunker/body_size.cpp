@@ -23,14 +23,20 @@ bool SizeList::contains(std::uint64_t size) const {
 }
 
 std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index) {
-  return mix(mix(seed ^ hash(stream)) + index);
+  return drawn_number(draw_key(seed, stream), index);
 }
 
+std::uint64_t draw_key(std::uint64_t seed, std::string_view stream) {
+  return mix(seed ^ hash(stream));
+}
+
+std::uint64_t drawn_number(std::uint64_t key, std::uint64_t index) { return mix(key + index); }
+
 SizeDraws::SizeDraws(const SizeRule& rule, std::string_view stream)
-    : rule_(&rule), key_(mix(rule.seed ^ hash(stream))) {}
+    : rule_(&rule), key_(draw_key(rule.seed, stream)) {}
 
 std::uint32_t SizeDraws::operator[](std::uint64_t row) const {
-  const std::uint64_t h = mix(key_ + (rule_->per == SizeRule::Per::stream ? 0 : row));
+  const std::uint64_t h = drawn_number(key_, rule_->per == SizeRule::Per::stream ? 0 : row);
   using Wide = unsigned __int128;
   const SizeList& sizes = rule_->sizes;
   return sizes[static_cast<std::size_t>((Wide{sizes.size()} * h) >> 64)];

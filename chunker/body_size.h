@@ -63,6 +63,9 @@ struct SizeRule {
 
 // Number `index` of the sequence of random numbers of a stream, uniform in 64 bits.
 std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index);
+// The same, with the key of the stream.
+std::uint64_t draw_key(std::uint64_t seed, std::string_view stream);
+std::uint64_t drawn_number(std::uint64_t key, std::uint64_t index);
 
 // The sizes that the rule `random` draws for the rows of one stream. docs/rules.md has the same as
 // a Python program.

@@ -49,6 +49,12 @@ class Chunker {
 
   // The position after the last frame received or lost.
   std::uint64_t position() const { return position_; }
+  // The number of frames of the segment so far.
+  std::uint64_t segment_frames() const { return received_ - segment_; }
+  // The next body is the first of its run.
+  bool first_of_run() const { return first_of_segment_ && segment_ == run_; }
+  // The size of the next bodies, except perhaps the first of a run.
+  std::uint32_t size() const { return size_; }
 
   // True once next() has returned the END row.
   bool ended() const { return ended_; }
@@ -59,7 +65,6 @@ class Chunker {
     std::uint32_t right;
   };
 
-  bool first_of_run() const { return first_of_segment_ && segment_ == run_; }
   std::uint32_t full_size() const;
   std::optional<Body> next_body() const;
   std::optional<Body> tail_body() const;

@@ -85,6 +85,9 @@ struct ChunkRule {
   Spec chunker_spec() const;
   // The first body of a run, if the other bodies have `size` frames.
   std::uint32_t first_body(std::uint32_t size) const;
+  // True if a `size` event of a stream with this rule may give bodies of `body` frames: one of the
+  // sizes or its first body; without sizes, at most as many as fit into width().
+  bool allows_body(std::uint64_t body) const;
   // The columns that the widest row needs if bodies have `size` frames; by default for any of the
   // sizes.
   std::uint32_t width_of(std::uint32_t size) const;

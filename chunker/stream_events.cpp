@@ -45,7 +45,7 @@ Result<void, std::string> StreamEvents::check(const Event& event) const {
   if (event.kind == Kind::size) {
     if (const auto checked = rule_.spec.check_size(event.count); !checked)
       return checked.error().message;
-    if (!allows_size(event.count))
+    if (!rule_.sizes.sizes.empty() && !rule_.allows_body(event.count))
       return "size " + std::to_string(event.count) + " must be one of sizes, or its first body";
   }
   if (event.kind == Kind::gap && event.count < 1)
@@ -53,13 +53,6 @@ Result<void, std::string> StreamEvents::check(const Event& event) const {
   if (moves(event) && event.count > max_position - position_)
     return "the stream must have at most " + std::to_string(max_position) + " frames";
   return {};
-}
-
-bool StreamEvents::allows_size(std::uint64_t body) const {
-  const SizeList& sizes = rule_.sizes.sizes;
-  if (sizes.empty() || sizes.contains(body)) return true;
-  const std::uint64_t longer = rule_.first_body(rule_.spec.size) - std::uint64_t{rule_.spec.size};
-  return sizes.contains(body - longer);
 }
 
 bool StreamEvents::has_size_event() const {

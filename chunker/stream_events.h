@@ -38,8 +38,6 @@ class StreamEvents {
 
  private:
   Result<void, std::string> check(const Event& event) const;
-
-  bool allows_size(std::uint64_t body) const;
   bool has_size_event() const;
 
   ChunkRule rule_;

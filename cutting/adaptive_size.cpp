@@ -41,7 +41,7 @@ std::size_t index_of(const SizeList& sizes, std::uint32_t size) {
 }  // namespace
 
 AdaptiveSize::AdaptiveSize(const Pipeline& pipeline, std::string_view stream, std::uint32_t begin)
-    : pipeline_(pipeline), stream_(stream), index_(index_of(pipeline.sizes, begin)) {
+    : pipeline_(pipeline), key_(draw_key(0, stream)), index_(index_of(pipeline.sizes, begin)) {
   assert(pipeline.sizes.size() <= most_sizes);
   wait_for_turn(0);
 }
@@ -98,7 +98,7 @@ Duration AdaptiveSize::quiet_time() const {
 
 void AdaptiveSize::wait_for_turn(std::uint64_t quiet_from) {
   quiet_from_ = quiet_from;
-  const std::uint64_t number = drawn_number(0, stream_, draws_++);
+  const std::uint64_t number = drawn_number(key_, draws_++);
   const double fraction = (static_cast<double>(number >> 11) + 1) * 0x1p-53;  // in (0, 1]
   const double doublings = std::clamp(halvings + std::log2(fraction), 0.0, halvings - 1);
   turn_ = static_cast<std::uint64_t>(doublings * bodies_per_doubling * pipeline_.sizes[index_]);

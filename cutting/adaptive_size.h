@@ -35,7 +35,7 @@ class AdaptiveSize {
     double rate;            // frames per second
   };
 
-  // The first size is `begin`, one of the sizes. `stream` is the stream's name; it outlives this.
+  // The first size is `begin`, one of the sizes. `stream` is the stream's name.
   AdaptiveSize(const Pipeline& pipeline, std::string_view stream, std::uint32_t begin);
 
   // The size of the body that begins now. `position` is the position of its first frame, `waited`
@@ -56,7 +56,7 @@ class AdaptiveSize {
   Duration time(double frames) const;
 
   const Pipeline pipeline_;
-  const std::string_view stream_;
+  const std::uint64_t key_;                          // key of the numbers drawn
   std::size_t index_;                                // number of the size
   std::array<std::uint8_t, most_sizes> failures_{};  // tries of each size that failed, one by one
   std::uint64_t quiet_from_ = 0;                     // when the quiet time began
