@@ -6,58 +6,45 @@
 
 namespace millrace {
 
-namespace {
-
-Cause cause_of(SizeRule::By by) {
-  switch (by) {
-    case SizeRule::By::fixed: return Cause::client;
-    case SizeRule::By::adaptive: return Cause::load;
-    case SizeRule::By::random: return Cause::drawn;
-  }
-  return Cause::client;
-}
-
-}  // namespace
-
-BodySizes::BodySizes(const ChunkRule& rule, const Stream& stream, CutStats& stats,
-                     std::uint32_t& chosen)
+BodySizes::BodySizes(const ChunkRule& rule, const Decisions& stream)
     : rule_(rule),
-      stream_(stream),
-      stats_(stats),
-      chosen_(chosen),
-      size_(rule.spec.size),
+      stats_(stream.stats),
+      chosen_(stream.chosen_size),
+      size_(stream.requested_size.value_or(rule.spec.size)),
       in_force_(rule.spec.size) {
   assert(!rule.sizes.sizes.empty());
-  if (stream.requested) {
-    size_ = *stream.requested;
-  } else if (rule.sizes.by == SizeRule::By::random) {
-    size_ = drawn_size(rule.sizes, stream.name, 0);
+  if (stream.requested_size) return;
+  if (rule.sizes.by == SizeRule::By::random) {
+    cause_ = Cause::drawn;
+    size_ = choice_.emplace<SizeDraws>(rule.sizes, stream.stream)[0];
   } else if (rule.sizes.by == SizeRule::By::adaptive) {
-    size_ = chosen > 0 ? chosen : rule.sizes.sizes.smallest();
-    adaptive_.emplace(AdaptiveSize::Pipeline{rule.sizes.sizes, stream.max_wait, stream.rate},
-                      stream.name, size_);
+    cause_ = Cause::load;
+    size_ = chosen_ && *chosen_ > 0 ? *chosen_ : rule.sizes.sizes.smallest();
+    choice_.emplace<AdaptiveSize>(
+        AdaptiveSize::Pipeline{rule.sizes.sizes, stream.max_wait, stream.frames.rate},
+        stream.stream, size_);
   }
 }
 
-std::optional<Event> BodySizes::next(const SegmentProgress& progress, Duration waited) {
+std::optional<Event> BodySizes::next(bool first_of_run, Duration waited) {
   if (!std::exchange(begins_, false)) return std::nullopt;
-  const std::uint32_t size = stream_.requested ? *stream_.requested : choose(waited);
-  if (size != size_) stats_.size_changes[size > size_ ? SizeChange::up : SizeChange::down].add();
+  const std::uint32_t size = choose(waited);
+  if (size != size_ && stats_)
+    stats_->size_changes[size > size_ ? SizeChange::up : SizeChange::down].add();
   size_ = size;
-  const std::uint32_t body = progress.first_of_run() ? rule_.first_body(size) : size;
+  const std::uint32_t body = first_of_run ? rule_.first_body(size) : size;
   if (body == in_force_) return std::nullopt;
   in_force_ = body;
-  const Cause cause = stream_.requested ? Cause::client : cause_of(rule_.sizes.by);
-  return Event{.kind = Event::Kind::size, .cause = cause, .count = body};
+  return Event{.kind = Event::Kind::size, .cause = cause_, .count = body};
 }
 
 std::uint32_t BodySizes::choose(Duration waited) {
-  switch (rule_.sizes.by) {
-    case SizeRule::By::fixed: return rule_.spec.size;
-    case SizeRule::By::adaptive: return chosen_ = adaptive_->next(waited, position_);
-    case SizeRule::By::random: return drawn_size(rule_.sizes, stream_.name, rows_);
-  }
-  return rule_.spec.size;
+  if (const auto* draws = std::get_if<SizeDraws>(&choice_)) return (*draws)[rows_];
+  auto* adaptive = std::get_if<AdaptiveSize>(&choice_);
+  if (adaptive == nullptr) return size_;
+  const std::uint32_t size = adaptive->next(waited, position_);
+  if (chosen_) *chosen_ = size;
+  return size;
 }
 
 }  // namespace millrace

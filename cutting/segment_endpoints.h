@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/event.h"
 #include "base/frame_type.h"
-#include "chunker/segment_progress.h"
 #include "cutting/segment_silence.h"
 #include "cutting/stats.h"
 #include "input/endpoint_rule.h"
@@ -25,21 +25,22 @@ namespace millrace {
 // detector of a pipeline above 16 kHz allocates when a run begins.
 class SegmentEndpoints {
  public:
-  // `rule` and `stats` outlive it. Throws std::bad_alloc.
-  SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, CutStats& stats);
+  // `rule` and `stats` outlive it; `stats` may be null. Throws std::bad_alloc.
+  SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, CutStats* stats);
 
   // The event that ends the segment now, before any other event enters the chunker; nullopt: none.
   std::optional<Event> next();
   // At most this many frames may enter the chunker before next() is called again. At least 1 if
-  // next() has returned nullopt.
-  std::uint64_t frames_until_next(const SegmentProgress& progress) const;
+  // next() has returned nullopt. `segment` is the number of frames of the segment.
+  std::uint64_t frames_until_next(std::uint64_t segment) const;
 
   // True if on_frames() needs the values of frames.
   bool needs_values() const { return detector_.has_value(); }
-  // Frames have entered the chunker; `frames` are their values, if they are needed. Requires: at
-  // most frames_until_next().
-  void on_frames(const std::array<Bytes, 2>& frames, const SegmentProgress& progress);
-  void on_begin(SegmentProgress::Began what);
+  // Frames have entered the chunker; `frames` are their values, if they are needed. The segment now
+  // has `segment` frames. Requires: at most frames_until_next().
+  void on_frames(const std::array<Bytes, 2>& frames, std::uint64_t segment);
+  // A segment begins, and perhaps a run.
+  void on_begin(bool run);
   // A LAST row was cut.
   void on_last_row(std::uint64_t seq) { last_row_ = seq; }
   // A worker's answer ends the segment of the row with this number. Without effect, and counted, if
@@ -51,14 +52,18 @@ class SegmentEndpoints {
   std::optional<bool> speech() const { return speech_; }
   // The reason of the endpoint that next() returned last.
   EndpointReason reason() const { return reason_; }
+  // True, once, if there was no memory to restart the detector.
+  bool lost_detector() { return std::exchange(lost_detector_, false); }
 
  private:
-  void listen(Bytes frames, const SegmentProgress& progress);
+  void listen(Bytes frames, std::uint64_t segment);
+  void count_late();
   bool has_ended(std::uint64_t seq) const { return last_row_ && seq <= *last_row_; }
 
   const EndpointRule& rule_;
-  CutStats& stats_;
+  CutStats* stats_;
   std::optional<VoiceDetector> detector_;
+  bool lost_detector_ = false;
   SegmentSilence silence_;
   std::optional<bool> speech_;
   EndpointReason reason_{};
