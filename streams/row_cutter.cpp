@@ -1,49 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/row_cutter.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace millrace {
 
 RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
-    : settings_(settings),
-      stats_(links.stats),
-      frames_(links.blocks, settings.type.bytes()),
-      chunker_(settings.chunk.chunker_spec()),
-      full_size_(settings.chunk.spec.size) {
-  chunker_.add({.kind = Event::Kind::open});
+    : frames_(links.blocks, settings.type.bytes()),
+      cutter_(settings.chunk, {.stream = settings.name,
+                               .frames = settings.type,
+                               .requested_size = settings.requested_size,
+                               .max_wait = settings.max_wait,
+                               .endpoint = settings.endpoint ? &*settings.endpoint : nullptr,
+                               .stats = &links.stats,
+                               .chosen_size = &links.chosen_size}) {}
+
+std::uint64_t RowCutter::frames_until_next(bool tapped) const {
+  const std::uint64_t frames = cutter_.frames_until_next();
+  // Values are given in at most two blocks.
+  const bool values = tapped || cutter_.needs_values();
+  return values ? std::min<std::uint64_t>(frames, frames_.block_frames()) : frames;
 }
 
-void RowCutter::add(const Event& event, Time arrived) {
+void RowCutter::add(const Event& event, Time arrived, StreamTap* tap) {
   arrived_ = arrived;
-  if (event.kind == Event::Kind::frames) added_ += event.count;
-  if (event.kind == Event::Kind::gap) gap_ = event.count;
-  if (event.kind == Event::Kind::size) full_size_ = event.count;
-  chunker_.add(event);
-}
-
-std::optional<ReadyRow> RowCutter::next(Time now) {
-  const auto row = chunker_.next();
-  if (!row) {
-    // Rows that a gap cuts are before the gap; later rows are after it.
-    skipped_ += std::exchange(gap_, 0);
-    keep_ = chunker_.keep_from() - skipped_;
-    return std::nullopt;
+  std::array<Bytes, 2> frames;
+  if (event.kind == Event::Kind::frames) {
+    if (tap || cutter_.needs_values()) frames = frames_.window(added_, event.count);
+    added_ += event.count;
   }
-  const std::uint64_t window = row->window_begin() - skipped_;
-  rows_.add(*row, window, now);
-  count(*row);
-  ReadyRow ready{.row = *row, .window = {}, .arrived = arrived_, .ready = now};
-  if (row->has_frames()) ready.window = frames_.window(window, row->window());
-  return ready;
+  if (tap) tap->event(event, arrived, frames);
+  cutter_.add(event, frames);
 }
 
-void RowCutter::count(const Row& row) {
-  const std::uint32_t first = settings_.chunk.chunker_spec().first;
-  const bool full = row.size == full_size_ || (row.is(flag::reset) && row.size == first);
-  stats_.rows[!row.has_frames() ? RowKind::marker : full ? RowKind::full : RowKind::cut].add();
-  if (row.is(flag::reset)) stats_.resets[row.reason].add();
-  if (row.has_frames()) ++chunks_;
+std::optional<ReadyRow> RowCutter::next(std::optional<Duration> waited, Time now, StreamTap* tap) {
+  const auto row = cutter_.next(waited, [&](const Event& decision) {
+    arrived_ = now;
+    if (tap) tap->event(decision, now, {});
+  });
+  if (!row) return std::nullopt;
+  const std::uint64_t window = cutter_.index(row->window_begin());
+  rows_.add(*row, window, now);
+  ReadyRow ready{.row = *row, .window = {}, .arrived = arrived_, .ready = now};
+  if (row->has_frames()) {
+    ready.window = frames_.window(window, row->window());
+    ++chunks_;
+  }
+  return ready;
 }
 
 void RowCutter::drop_all() {

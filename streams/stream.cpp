@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/stream.h"
 
-#include <algorithm>
 #include <cassert>
 #include <new>
 #include <utility>
@@ -28,13 +27,6 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
       connection_(std::move(connection)),
       client_(&client),
       cutter_(settings_, links_),
-      sources_({.stream = settings_.name,
-                .frames = settings_.type,
-                .chunk = settings_.chunk,
-                .requested_size = settings_.requested_size,
-                .max_wait = settings_.max_wait,
-                .endpoint = settings_.endpoint},
-               links_.stats, links_.chosen_size),
       intake_(settings_, links_, client, cutter_.frames()),
       tap_(std::move(tap)),
       unwritten_(links.stats),
@@ -192,41 +184,22 @@ void Stream::settle(Time now) {
 
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
-    if (auto row = cutter_.next(now)) {
-      const Row cut = row->row;
-      ended_ |= cut.is(flag::end);
-      if (tap_) tap_->row(cut);
+    const auto waited =
+        intake_.empty() ? std::nullopt : std::optional(waits_.longest(cutter_.rows(), now));
+    if (auto row = cutter_.next(waited, now, tap_.get())) {
+      ended_ |= row->row.is(flag::end);
+      if (tap_) tap_->row(row->row);
       row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
-      try {
-        sources_.cut(cut);
-      } catch (const std::bad_alloc&) {
-        return fail(ErrorCode::internal, "no memory for a voice detector", now);
-      }
-    } else if (const auto endpoint = sources_.endpoint()) {
-      feed(*endpoint, now);
     } else if (intake_.empty()) {
       return;
-    } else if (const auto size = sources_.size(waits_.longest(cutter_.rows(), now))) {
-      feed(*size, now);
     } else {
-      std::uint64_t most = std::min(cutter_.frames_until_next(), sources_.frames_until_next());
-      if (tap_ || sources_.needs_values()) most = std::min(most, cutter_.frames().block_frames());
-      const auto [event, arrived] = intake_.take(most);
-      feed(event, arrived);
+      const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_ != nullptr));
+      cutter_.add(event, arrived, tap_.get());
     }
+    if (cutter_.lost_detector())
+      return fail(ErrorCode::internal, "no memory for a voice detector", now);
   }
-}
-
-// The only place where events enter the chunker, except `open`: each event and its frames pass here
-// once.
-void Stream::feed(const Event& event, Time arrived) {
-  const bool is_frames = event.kind == Kind::frames;
-  cutter_.add(event, arrived);
-  if (tap_)
-    tap_->event(event, arrived, is_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
-  sources_.added(event, is_frames && sources_.needs_values() ? cutter_.newest(event.count)
-                                                             : std::array<Bytes, 2>());
 }
 
 bool Stream::hands_over() {
@@ -255,7 +228,7 @@ void Stream::done(RowDone done, Time now) {
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   links_.stats.done(done.at);
   waits_.done(done.at);
-  if (done.answer.endpoint) sources_.on_worker_endpoint(done.seq);
+  if (done.answer.endpoint) cutter_.on_worker_endpoint(done.seq);
   try {
     deliver(row, done);
   } catch (const std::bad_alloc&) {

@@ -13,7 +13,6 @@
 #include "base/error_code.h"
 #include "base/returned.h"
 #include "base/time.h"
-#include "cutting/event_sources.h"
 #include "streams/client_output.h"
 #include "streams/intake.h"
 #include "streams/row_cutter.h"
@@ -107,7 +106,7 @@ class Stream final : public StreamInput {
   const StreamSettings& settings() const { return settings_; }
   std::uint64_t position() const { return intake_.position(); }
   // The current size of the stream's bodies, in frames.
-  std::uint32_t body_size() const { return sources_.body_size(); }
+  std::uint32_t body_size() const { return cutter_.body_size(); }
   std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
 
  private:
@@ -122,7 +121,6 @@ class Stream final : public StreamInput {
 
   void settle(Time now);
   void cut_rows(Time now);
-  void feed(const Event& event, Time arrived);
   bool hands_over();
   bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
@@ -140,7 +138,6 @@ class Stream final : public StreamInput {
   const Share connection_;
   ClientOutput* client_;  // null after release()
   RowCutter cutter_;
-  EventSources sources_;
   Intake intake_;
   std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
   UnwrittenResults unwritten_;
