@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "replay/rows/other_rule.h"
-
 namespace millrace {
 namespace {
 
@@ -23,23 +21,18 @@ ReplayedRows::ReplayedRows(recording::StreamReader& items, const CutSettings& se
       settings_(settings),
       pace_(pace),
       comparison_(comparison),
-      chunker_(settings_.rule.chunker_spec()),
-      frames_(settings_.frames.bytes()) {
-  if (settings_.other_rule)
-    other_ = std::make_unique<OtherRule>(settings_.name, settings_.frames, settings_.rule);
-}
-
-ReplayedRows::~ReplayedRows() = default;
+      cutter_(settings_.other_rule
+                  ? Cutter(settings_.rule, {.stream = settings_.name, .frames = settings_.frames})
+                  : Cutter(settings_.rule)),
+      frames_(settings_.frames.bytes()) {}
 
 std::optional<ReadyRow> ReplayedRows::next(Time now) {
   due_ = Time::max();
   // Rows are cut several at a time: the last of them reports that they are in batches.
   if (waiting() <= max_ready_rows / 2) full_ = false;
   while (!ended() && !full_) {
-    if (const auto row = chunker_.next()) return give(*row, now);
-    // Rows that a gap cuts are before the gap; later rows are after it.
-    skipped_ += std::exchange(gap_, 0);
-    frames_.release(chunker_.keep_from() - skipped_);
+    if (const auto row = cutter_.next()) return give(*row, now);
+    frames_.release(cutter_.keep_from());
     if (!feed(now)) break;
   }
   return std::nullopt;
@@ -54,45 +47,30 @@ bool ReplayedRows::feed(Time now) {
   }
   // The lanes drop an aborted stream with all its rows if no worker has had one.
   if (event_->event.kind == Kind::abort && !begun_ && !outstanding_.empty()) return false;
-  if (other_)
-    if (const auto size = other_->size()) {
-      add(*size, {});
-      return true;
-    }
-  if (event_->event.kind == Kind::size && !allows_size(event_->event.count)) {
+  if (!cutter_.allows(event_->event)) {
     abort_because("a body of " + std::to_string(event_->event.count) +
                   " frames is not one of the rule");
     return true;
   }
   if (event_->event.kind != Kind::frames) {
-    add(event_->event, {});
+    cutter_.add(event_->event);
     event_.reset();
     return true;
   }
-  // A size that the other rule chooses must enter when its body begins.
-  const std::uint64_t count =
-      other_ ? std::min(event_->event.count, chunker_.frames_until_next()) : event_->event.count;
-  const std::size_t bytes = static_cast<std::size_t>(count) * settings_.frames.bytes();
   Event part = event_->event;
-  part.count = count;
-  add(part, event_->frames.first(bytes));
+  if (cutter_.decides()) part.count = std::min(part.count, cutter_.frames_until_next());
+  const std::size_t bytes = static_cast<std::size_t>(part.count) * settings_.frames.bytes();
+  frames_.append(event_->frames.first(bytes));
+  cutter_.add(part);
   event_->frames = event_->frames.subspan(bytes);
-  event_->event.count -= count;
+  event_->event.count -= part.count;
   if (event_->event.count == 0) event_.reset();
   return true;
-}
-
-void ReplayedRows::add(const Event& event, Bytes frames) {
-  if (event.kind == Kind::gap) gap_ = event.count;
-  frames_.append(frames);
-  chunker_.add(event);
-  if (other_) other_->added(event);
 }
 
 ReadyRow ReplayedRows::give(const Row& row, Time now) {
   ++rows_;
   digest(row);
-  if (other_) other_->cut(row);
   ReadyRow ready{.row = row, .window = {}, .arrived = now, .ready = now};
   Outstanding kept{.row = row, .copy = {}};
   if (row.has_frames()) {
@@ -100,7 +78,7 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
       kept.copy = std::move(spare_.back());
       spare_.pop_back();
     }
-    ready.window = frames_.window(row.window_begin() - skipped_, row.window(), kept.copy);
+    ready.window = frames_.window(cutter_.index(row.window_begin()), row.window(), kept.copy);
   }
   outstanding_.push_back(std::move(kept));
   full_ = waiting() >= max_ready_rows;
@@ -187,12 +165,6 @@ void ReplayedRows::take(const recording::StreamTotals& totals) {
   digest_.add_bytes(digested_);
   digested_.clear();
   differs_ = totals.rows != digest_.rows() || totals.digest != digest_.value();
-}
-
-// Rows must fit into the tensor, whatever a file contains.
-bool ReplayedRows::allows_size(std::uint64_t body) const {
-  const Spec spec = settings_.rule.chunker_spec();
-  return spec.check_size(body) && spec.left + body + spec.right <= settings_.rule.width();
 }
 
 bool ReplayedRows::leaves_out(const Event& event) const {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,9 +11,9 @@
 #include "base/event.h"
 #include "base/ring.h"
 #include "base/time.h"
-#include "chunker/chunker.h"
 #include "chunker/ready_row.h"
 #include "chunker/spec.h"
+#include "cutting/cutter.h"
 #include "recording/format/row_digest.h"
 #include "recording/reader/stream_reader.h"
 #include "replay/rows/answer_comparison.h"
@@ -22,8 +21,6 @@
 #include "replay/rows/pace.h"
 
 namespace millrace {
-
-class OtherRule;
 
 // How the rows of a recorded stream are cut again.
 struct CutSettings {
@@ -51,7 +48,6 @@ class ReplayedRows {
   // null.
   ReplayedRows(recording::StreamReader& items, const CutSettings& settings, const Pace& pace,
                AnswerComparison* comparison);
-  ~ReplayedRows();
   ReplayedRows(const ReplayedRows&) = delete;
   ReplayedRows& operator=(const ReplayedRows&) = delete;
 
@@ -68,11 +64,11 @@ class ReplayedRows {
 
   // True once the last row was returned by next(), or the recording has an event that the rule does
   // not allow (then problem() is not empty, and the stream has ended with an abort).
-  bool ended() const { return chunker_.ended(); }
+  bool ended() const { return cutter_.ended(); }
   const std::string& problem() const { return problem_; }
   std::uint64_t rows() const { return rows_; }            // rows so far
   std::uint64_t frames() const { return frames_.end(); }  // frames so far
-  std::uint64_t position() const { return chunker_.position(); }
+  std::uint64_t position() const { return cutter_.position(); }
   // True if a recorded digest was found and the rows have another one.
   bool differs_from_live() const { return differs_; }
   // Reads the items after the last event: the last answers, and the totals.
@@ -87,7 +83,6 @@ class ReplayedRows {
   std::size_t waiting() const { return outstanding_.size() - batched_; }
   std::optional<recording::RecordedItem> next_item();
   bool read();
-  bool allows_size(std::uint64_t body) const;
   bool leaves_out(const Event& event) const;
   void take(const recording::RecordedEvent& event);
   void take(const recording::RecordedAnswer& answer);
@@ -95,7 +90,6 @@ class ReplayedRows {
   template <class Record>
   void take(const Record&) {}  // changes no row
   bool feed(Time now);
-  void add(const Event& event, Bytes frames);
   ReadyRow give(const Row& row, Time now);
   void digest(const Row& row);
   void abort_because(std::string why);
@@ -104,9 +98,8 @@ class ReplayedRows {
   const CutSettings settings_;
   const Pace pace_;
   AnswerComparison* const comparison_;
-  Chunker chunker_;
+  Cutter cutter_;
   FrameRuns frames_;
-  std::unique_ptr<OtherRule> other_;  // null: the recorded rule
 
   std::optional<recording::RecordedEvent> event_;  // the next event of the chunker
   Time due_ = Time::min();
@@ -114,8 +107,6 @@ class ReplayedRows {
   bool items_over_ = false;
   bool missing_ = false;  // events of the stream are missing
   std::size_t missing_parts_ = 0;
-  std::uint64_t gap_ = 0;      // frames that the event added last loses
-  std::uint64_t skipped_ = 0;  // frames lost by earlier events: position minus index
   Ring<Outstanding> outstanding_;
   std::vector<std::vector<std::byte>> spare_;  // memory of copies
   std::size_t batched_ = 0;                    // number of first outstanding rows in batches
