@@ -4,87 +4,45 @@
 #include <algorithm>
 #include <array>
 
-#include "chunker/chunker.h"
-#include "cutting/event_sources.h"
+#include "cutting/cutter.h"
 
 namespace millrace::training {
 namespace {
 
 using Kind = Event::Kind;
 
-class LiveStream {
- public:
-  LiveStream(const ChunkRule& rule, const std::string& name)
-      : chunker_(rule.chunker_spec()),
-        sources_({.stream = name,
-                  .frames = frames_,
-                  .chunk = rule,
-                  .requested_size = {},
-                  .max_wait = {},
-                  .endpoint = endpoint_},
-                 stats_, chosen_) {
-    chunker_.add({.kind = Kind::open});
-  }
-
-  void add(const Event& event) {
-    choose_size();
-    enter(event);
-  }
-  // The most frames that the next event may have.
-  std::uint64_t frames_until_next() {
-    choose_size();
-    return chunker_.frames_until_next();
-  }
-  bool ended() const { return chunker_.ended(); }
-  std::vector<CutRow> rows() const { return rows_; }
-
- private:
-  void choose_size() {
-    if (const auto size = sources_.size(Duration{})) enter(*size);
-  }
-  void enter(const Event& event) {
-    chunker_.add(event);
-    sources_.added(event);
-    while (const auto row = chunker_.next()) {
-      rows_.push_back({*row, row->begin - skipped_});
-      sources_.cut(*row);
-    }
-    if (event.kind == Kind::gap) skipped_ += event.count;
-  }
-
-  const FrameType frames_;
-  const std::optional<EndpointRule> endpoint_;
-  CutStats stats_;
-  std::uint32_t chosen_ = 0;
-  Chunker chunker_;
-  EventSources sources_;
-  std::uint64_t skipped_ = 0;
-  std::vector<CutRow> rows_;
-};
-
 }  // namespace
 
 std::vector<CutRow> service_rows(const ChunkRule& rule, const std::string& name,
                                  const std::vector<InnerEvent>& events, std::uint64_t frames,
                                  std::mt19937_64& random) {
-  LiveStream stream(rule, name);
+  Cutter cutter(rule, {.stream = name});
+  std::vector<CutRow> rows;
+  const auto take = [&] {
+    while (const auto row = cutter.next()) rows.push_back({*row, cutter.index(row->begin)});
+  };
+  const auto enter = [&](const Event& event) {
+    take();
+    cutter.add(event);
+    take();
+  };
   std::uint64_t fed = 0;
   const auto feed = [&](std::uint64_t until) {
+    take();
     while (fed < until) {
-      const std::uint64_t most = std::min(until - fed, stream.frames_until_next());
-      const std::uint64_t count = 1 + random() % most;
-      stream.add({.kind = Kind::frames, .count = count});
+      const std::uint64_t count = 1 + random() % std::min(until - fed, cutter.frames_until_next());
+      enter({.kind = Kind::frames, .count = count});
       fed += count;
     }
   };
   for (const InnerEvent& event : events) {
     feed(event.frame);
-    stream.add(event.event);
+    enter(event.event);
   }
-  if (stream.ended()) return stream.rows();
+  if (cutter.ended()) return rows;
   feed(frames);
-  stream.add({.kind = Kind::end});
-  return stream.rows();
+  enter({.kind = Kind::end});
+  return rows;
 }
 
 std::vector<CutRow> planned(std::vector<CutRow> rows) {

@@ -13,8 +13,8 @@
 
 namespace millrace::training {
 
-// The rows of a live stream whose rows never wait: the service's own sources and chunker get its
-// events, in pieces of random length.
+// The rows of a live stream whose rows never wait: a cutter gets its events, in pieces of random
+// length.
 std::vector<CutRow> service_rows(const ChunkRule& rule, const std::string& name,
                                  const std::vector<InnerEvent>& events, std::uint64_t frames,
                                  std::mt19937_64& random);

@@ -2,7 +2,6 @@
 #include "training/plans/rows/event_rows.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace millrace::training {
@@ -17,41 +16,35 @@ bool is_requested(const InnerEvent& event) {
   return is_size(event) && event.event.cause == Cause::client;
 }
 
-// A size event that a stream cut by this rule can have.
-bool allows(const ChunkRule& rule, std::uint64_t body) {
-  const SizeList& sizes = rule.sizes.sizes;
-  if (!rule.spec.check_size(body)) return false;
-  if (sizes.empty()) return rule.spec.left + body + rule.spec.right <= rule.width();
-  const std::uint64_t longer = rule.first_body(rule.spec.size) - std::uint64_t{rule.spec.size};
-  return sizes.contains(body) || sizes.contains(body - longer);
+// Without the size events that do not count.
+std::vector<InnerEvent> taken(std::vector<InnerEvent> events, const ChunkRule& rule) {
+  const bool draws = rule.sizes.by == SizeRule::By::random &&
+                     std::ranges::find_if(events, is_requested) == events.end();
+  std::erase_if(events, [&](const InnerEvent& event) {
+    return is_size(event) && (draws || !rule.allows_body(event.event.count));
+  });
+  return events;
+}
+
+// Sizes are chosen here if the stream has none.
+Cutter cutter_for(const std::vector<InnerEvent>& events, const ChunkRule& rule,
+                  std::string_view name) {
+  if (std::ranges::find_if(events, is_size) != events.end()) return Cutter(rule);
+  return Cutter(rule, {.stream = name});
 }
 
 }  // namespace
 
 EventRows::EventRows(const ChunkRule& rule, std::string_view name, std::vector<InnerEvent> events,
                      std::uint64_t frames)
-    : events_(std::move(events)),
+    : events_(taken(std::move(events), rule)),
       frames_(frames),
-      chunker_(rule.chunker_spec()),
-      in_force_(rule.spec.size) {
-  take_events(rule, name);
-  chunker_.add({.kind = Kind::open});
+      cutter_(cutter_for(events_, rule, name)) {
   look_ahead();
   // The rows before it have no frames.
   ahead_.row.flags |= flag::start;
   marks_.clear();
   if (ahead_.row.has_frames()) advance();
-}
-
-// Leaves out the size events that do not count.
-void EventRows::take_events(const ChunkRule& rule, std::string_view name) {
-  const bool draws = rule.sizes.by == SizeRule::By::random &&
-                     std::ranges::find_if(events_, is_requested) == events_.end();
-  std::erase_if(events_, [&](const InnerEvent& event) {
-    return is_size(event) && (draws || !allows(rule, event.event.count));
-  });
-  const bool chosen = std::ranges::find_if(events_, is_size) != events_.end();
-  if (!rule.sizes.sizes.empty() && !chosen) choice_.emplace(rule, name);
 }
 
 void EventRows::advance() {
@@ -69,59 +62,28 @@ void EventRows::look_ahead() {
   ahead_.row.size = 0;
 }
 
+// False: the stream has ended.
 bool EventRows::next(CutRow& cut) {
-  std::optional<Row> row = chunker_.next();
-  while (!row) {
-    // Rows that a gap cuts are before the gap; later rows are after it.
-    skipped_ += std::exchange(gap_, 0);
-    if (!feed()) return false;
-    row = chunker_.next();
-  }
-  cut.row = *row;
-  cut.frame = row->begin - skipped_;
-  if (choice_) {
-    if (row->has_frames()) {
-      ++chosen_;
-      begins_ = true;
+  while (!cutter_.ended()) {
+    if (const auto row = cutter_.next()) {
+      cut = {.row = *row, .frame = cutter_.index(row->begin)};
+      return true;
     }
-    begins_ = progress_.cut(*row) != SegmentProgress::Began::nothing || begins_;
+    feed();
   }
-  return true;
+  return false;
 }
 
-// Adds the next event. False: the stream has ended.
-bool EventRows::feed() {
-  if (chunker_.ended()) return false;
-  if (const auto size = size_event()) {
-    add(*size);
-    return true;
-  }
+// Adds the next event.
+void EventRows::feed() {
   const bool more = next_event_ < events_.size();
   const std::uint64_t until = more ? std::min(events_[next_event_].frame, frames_) : frames_;
-  if (fed_ < until) {
-    // A size is due after each row, so no event may give two.
-    const std::uint64_t rest = until - fed_;
-    const std::uint64_t count = choice_ ? std::min(rest, chunker_.frames_until_next()) : rest;
-    fed_ += count;
-    add({.kind = Kind::frames, .count = count});
-  } else {
-    add(more ? events_[next_event_++].event : Event{.kind = Kind::end});
-  }
-  return true;
-}
-
-void EventRows::add(const Event& event) {
-  if (event.kind == Kind::gap) gap_ = event.count;
-  chunker_.add(event);
-  if (choice_) begins_ = progress_.added(event) != SegmentProgress::Began::nothing || begins_;
-}
-
-std::optional<Event> EventRows::size_event() {
-  if (!choice_ || !std::exchange(begins_, false)) return std::nullopt;
-  const std::uint32_t body = choice_->body(chosen_, progress_.first_of_run());
-  if (body == in_force_) return std::nullopt;
-  in_force_ = body;
-  return Event{.kind = Kind::size, .cause = Cause::drawn, .count = body};
+  if (fed_ >= until)
+    return cutter_.add(more ? events_[next_event_++].event : Event{.kind = Kind::end});
+  std::uint64_t count = until - fed_;
+  if (cutter_.decides()) count = std::min(count, cutter_.frames_until_next());
+  fed_ += count;
+  cutter_.add({.kind = Kind::frames, .count = count});
 }
 
 RowCounts count_rows(EventRows& rows) {

@@ -3,24 +3,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "chunker/chunker.h"
 #include "chunker/row_arithmetic.h"
-#include "chunker/segment_progress.h"
 #include "chunker/spec.h"
+#include "cutting/cutter.h"
 #include "training/contract/catalog.h"
-#include "training/plans/rows/body_choice.h"
 #include "training/plans/rows/cut_row.h"
 
 namespace millrace::training {
 
-// The rows of a stream with inner events, cut by a chunker from the stream's beginning. `size`
-// events of the stream are used if the rule allows them. If the rule has sizes, and the stream has
-// no such event, or draws again, the sizes are chosen as by the service.
+// The rows of a stream with inner events, cut from the stream's beginning. `size` events of the
+// stream are used if the rule allows them. If the rule has sizes, and the stream has no such event,
+// or draws again, the sizes are chosen as by the service.
 //
 // Marker rows before the first row with frames are left out, and that row gets START. Confined to
 // one thread. Does not allocate after construction, except for marker rows.
@@ -40,25 +37,15 @@ class EventRows {
   void advance();
 
  private:
-  void take_events(const ChunkRule& rule, std::string_view name);
   void look_ahead();
   bool next(CutRow& row);
-  bool feed();
-  void add(const Event& event);
-  std::optional<Event> size_event();
+  void feed();
 
   std::vector<InnerEvent> events_;
   std::uint64_t frames_;
-  Chunker chunker_;
-  std::optional<BodyChoice> choice_;  // sizes are chosen here
-  SegmentProgress progress_;
-  std::uint32_t in_force_;      // size of bodies in the chunker
-  bool begins_ = true;          // a body begins: its size is due
-  std::uint64_t chosen_ = 0;    // rows with frames so far
+  Cutter cutter_;
   std::size_t next_event_ = 0;  // in events_
-  std::uint64_t fed_ = 0;       // frames in the chunker
-  std::uint64_t gap_ = 0;       // frames that the last event lost
-  std::uint64_t skipped_ = 0;   // frames that earlier gaps lost
+  std::uint64_t fed_ = 0;       // frames in the cutter
   CutRow row_, ahead_;          // without frames: the stream has ended
   std::vector<CutRow> marks_;
 };

@@ -6,8 +6,9 @@
 
 namespace millrace::training {
 
-SizedRows::SizedRows(const ChunkRule& rule, const BodyChoice& choice, std::uint64_t frames)
-    : rule_(&rule), choice_(choice), frames_(frames) {
+SizedRows::SizedRows(const ChunkRule& rule, std::string_view name, std::uint64_t frames)
+    : rule_(&rule), frames_(frames) {
+  if (rule.sizes.by == SizeRule::By::random) draws_.emplace(rule.sizes, name);
   choose();
 }
 
@@ -15,7 +16,8 @@ SizedRows::SizedRows(const ChunkRule& rule, const BodyChoice& choice, std::uint6
 // in force for all rows that the end yields.
 void SizedRows::choose() {
   if (!tail_) {
-    body_ = choice_.body(number_, number_ == 0);
+    body_ = draws_ ? (*draws_)[number_] : rule_->spec.size;
+    if (number_ == 0) body_ = rule_->first_body(body_);
     tail_ = begin_ + body_ + rule_->spec.right > frames_;
   }
   size_ = cut(begin_, number_ == 0);

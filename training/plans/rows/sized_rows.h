@@ -2,20 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "chunker/row.h"
 #include "chunker/row_arithmetic.h"
 #include "chunker/spec.h"
-#include "training/plans/rows/body_choice.h"
 
 namespace millrace::training {
 
-// The rows of a stream without inner events whose rule has sizes: those of a chunker that gets the
-// size events of the service. A few nanoseconds per row. Confined to one thread.
+// The rows of a stream without inner events whose rule has sizes, fixed or random: those of a
+// Cutter that decides at once. A few nanoseconds per row. Confined to one thread.
 class SizedRows {
  public:
   // Begins at row 0. `rule` must outlive it.
-  SizedRows(const ChunkRule& rule, const BodyChoice& choice, std::uint64_t frames);
+  SizedRows(const ChunkRule& rule, std::string_view name, std::uint64_t frames);
 
   // True if there is no row with frames here.
   bool ended() const { return size_ == 0; }
@@ -32,7 +33,7 @@ class SizedRows {
   std::uint32_t cut(std::uint64_t begin, bool first) const;
 
   const ChunkRule* rule_;
-  BodyChoice choice_;
+  std::optional<SizeDraws> draws_;
   std::uint64_t frames_;
   std::uint64_t number_ = 0;  // rows before it
   std::uint64_t begin_ = 0;

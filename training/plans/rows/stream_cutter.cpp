@@ -41,6 +41,8 @@ StreamCutter::StreamCutter(const Catalog& catalog, const PlanOptions& options, s
       way_(way_of(options)),
       cuts_events_(way_ == Way::plain || way_ == Way::sized) {
   rule_.sizes.seed += epoch;
+  // There is no load.
+  if (rule_.sizes.by == SizeRule::By::adaptive) rule_.sizes.by = SizeRule::By::fixed;
   if (options.mode == PlanMode::returnn_torch) returnn_ = Returnn::torch;
   const Spec& spec = rule_.spec;
   if (way_ == Way::plain)
@@ -79,7 +81,7 @@ Row StreamCutter::row_inside(std::uint64_t j) const {
 }
 
 SizedRows StreamCutter::sized_rows(const StreamRef& stream) const {
-  return SizedRows(rule_, BodyChoice(rule_, catalog_.name(stream.stream)), stream.frames);
+  return SizedRows(rule_, catalog_.name(stream.stream), stream.frames);
 }
 
 EventRows StreamCutter::event_rows(const StreamRef& stream) const {
