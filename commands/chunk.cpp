@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -10,15 +11,14 @@
 #include <ostream>
 #include <utility>
 
-#include "chunker/chunker.h"
 #include "chunker/presets.h"
 #include "commands/chunking/chunk_plot.h"
-#include "commands/chunking/cut_stream.h"
 #include "commands/chunking/file_frames.h"
 #include "commands/chunking/frame_window.h"
 #include "commands/console/command_line.h"
 #include "commands/input/events_file.h"
 #include "commands/output/row_lines.h"
+#include "cutting/cutter.h"
 #include "input/audio_file.h"
 #include "service/config/options.h"
 
@@ -39,6 +39,60 @@ struct ChunkArguments {
   bool values = false;
 };
 
+// How a stream is cut.
+struct CutRule {
+  FrameType frames{};
+  ChunkRule chunk;
+  std::optional<EndpointRule> endpoint;
+
+  // The cutter of the stream with this name. Must not outlive the rule.
+  Cutter cutter(std::string_view name) const {
+    return Cutter(chunk,
+                  {.stream = name, .frames = frames, .endpoint = endpoint ? &*endpoint : nullptr});
+  }
+};
+
+// Cuts one stream, and prints its rows. Each call returns an error if they cannot be written.
+class PrintedRows {
+ public:
+  // All arguments outlive it. `plot` may be null.
+  PrintedRows(Cutter& cutter, RowLines& lines, std::ostream& out, ChunkPlot* plot = nullptr)
+      : cutter_(cutter), lines_(lines), out_(out), plot_(plot) {}
+
+  ChunkOutcome add(const Event& event, Bytes values = {}) {
+    cutter_.add(event, {values, Bytes()});
+    draw(event);
+    while (const auto row = cutter_.next(Duration{}, [&](const Event& one) { draw(one); })) {
+      lines_.print(*row);
+      if (plot_) plot_->add(*row);
+      if (!out_) return std::string("the rows cannot be written");
+    }
+    return {};
+  }
+  // `values` may be empty if endpoints are not by voice.
+  ChunkOutcome add_frames(std::uint64_t count, Bytes values) {
+    while (count > 0) {
+      const std::uint64_t part = std::min(count, cutter_.frames_until_next());
+      const std::size_t bytes = values.size() / count * part;
+      const auto added = add({.kind = Event::Kind::frames, .count = part}, values.first(bytes));
+      if (!added) return added;
+      values = values.subspan(bytes);
+      count -= part;
+    }
+    return {};
+  }
+
+ private:
+  void draw(const Event& event) {
+    if (plot_) plot_->add(event, cutter_.endpoints());
+  }
+
+  Cutter& cutter_;
+  RowLines& lines_;
+  std::ostream& out_;
+  ChunkPlot* plot_;
+};
+
 // The rule of --spec or --preset for frames of this kind.
 Result<ChunkRule, std::string> rule_from(const ChunkArguments& arguments,
                                          const std::function<RuleTarget(const RuleKeys&)>& target) {
@@ -52,49 +106,45 @@ Result<ChunkRule, std::string> rule_from(const ChunkArguments& arguments,
 }
 
 // How the pipeline of --config cuts its streams.
-Result<CutStream::Rule, std::string> pipeline_rule(const ChunkArguments& arguments) {
+Result<CutRule, std::string> pipeline_rule(const ChunkArguments& arguments) {
   const auto configuration = load_options(arguments.config);
   if (!configuration) return configuration.error();
   for (const PipelineOptions& pipeline : configuration->options.pipelines)
     if (pipeline.name == arguments.pipeline)
-      return CutStream::Rule{pipeline.frames, pipeline.chunk, pipeline.endpoint, {}};
+      return CutRule{pipeline.frames, pipeline.chunk, pipeline.endpoint};
   return arguments.config + ": has no pipeline " + arguments.pipeline;
 }
 
 // The rule for a file, which decides the rate and the channels of --spec and --preset.
-Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments,
-                                              const AudioFile& file) {
+Result<CutRule, std::string> rule_for(const ChunkArguments& arguments, const AudioFile& file) {
   if (!arguments.config.empty()) return pipeline_rule(arguments);
   if (arguments.rate.value_or(file.rate()) != file.rate())
     return arguments.file + ": has " + std::to_string(std::lround(file.rate())) +
            " frames per second; --rate must be the same: only --config converts the rate";
   const auto rule = rule_from(arguments, [&](auto&) { return RuleTarget{.rate = file.rate()}; });
   if (!rule) return rule.error();
-  return CutStream::Rule{{.values = file.channels(), .rate = file.rate()}, *rule, {}, {}};
+  return CutRule{{.values = file.channels(), .rate = file.rate()}, *rule, {}};
 }
 
 // The rule for a stream without values.
-Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments) {
+Result<CutRule, std::string> rule_for(const ChunkArguments& arguments) {
   if (!arguments.config.empty()) return pipeline_rule(arguments);
   const auto rule =
       rule_from(arguments, [&](const RuleKeys& keys) { return target_of(keys, arguments.rate); });
   if (!rule) return rule.error();
-  return CutStream::Rule{{}, *rule, {}, {}};
+  return CutRule{{}, *rule, {}};
 }
 
 ChunkOutcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
                           std::ostream& out) {
   const PositionValues positions;
+  const ChunkRule recorded{.spec = events.spec()};
   RowLines lines(out);
-  Chunker chunker(events.spec());
+  Cutter cutter(recorded);
+  PrintedRows rows(cutter, lines, out);
   if (values) lines.show(positions, rule, events.width());
-  for (const Event& event : events.events()) {
-    chunker.add(event);
-    while (const auto row = chunker.next()) {
-      lines.print(*row);
-      if (!out) return std::string("the rows cannot be written");
-    }
-  }
+  for (const Event& event : events.events())
+    if (const auto added = rows.add(event); !added) return added;
   return {};
 }
 
@@ -107,9 +157,8 @@ ChunkOutcome write(const std::string& path, const std::string& text) {
 ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
   auto file = AudioFile::open(arguments.file);
   if (!file) return arguments.file + ": " + file.error();
-  auto rule = rule_for(arguments, *file);
+  const auto rule = rule_for(arguments, *file);
   if (!rule) return rule.error();
-  rule->name = arguments.name.empty() ? arguments.file : arguments.name;
   auto frames = FileFrames::open(std::move(*file), rule->frames);
   if (!frames) return arguments.file + ": " + frames.error();
 
@@ -118,28 +167,20 @@ ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
   if (arguments.values) lines.show(window, rule->chunk, rule->chunk.width());
   ChunkPlot plot(rule->frames);
   const bool plots = !arguments.plot.empty();
-  CutStream stream(
-      *rule,
-      [&](const Event& event) {
-        if (plots) plot.add(event, stream.sources().endpoints());
-      },
-      [&](const Row& row) {
-        lines.print(row);
-        if (plots) plot.add(row);
-        return bool(out);
-      });
+  Cutter cutter = rule->cutter(arguments.name.empty() ? arguments.file : arguments.name);
+  PrintedRows rows(cutter, lines, out, plots ? &plot : nullptr);
   while (true) {
     const auto block = frames->read();
     if (!block) return arguments.file + ": " + block.error();
     if (block->empty()) break;
     if (arguments.values) window.add(*block);
     if (plots) plot.add(*block);
-    stream.add(block->size() / rule->frames.bytes(), *block);
-    if (!out) return std::string("the rows cannot be written");
-    if (arguments.values) window.drop_before(stream.chunker().keep_from());
+    const auto added = rows.add_frames(block->size() / rule->frames.bytes(), *block);
+    if (!added) return added;
+    if (arguments.values) window.drop_before(cutter.keep_from());
   }
-  stream.end();
-  return plots ? write(arguments.plot, plot.svg()) : ChunkOutcome{};
+  const auto ended = rows.add({.kind = Event::Kind::end});
+  return ended && plots ? write(arguments.plot, plot.svg()) : ended;
 }
 
 Result<std::uint64_t, std::string> frames_of(const std::string& text) {
@@ -151,26 +192,18 @@ Result<std::uint64_t, std::string> frames_of(const std::string& text) {
          std::to_string(max_position);
 }
 
-ChunkOutcome chunk_frames(const ChunkArguments& arguments, CutStream::Rule rule,
-                          std::ostream& out) {
+ChunkOutcome chunk_frames(const ChunkArguments& arguments, const CutRule& rule, std::ostream& out) {
   const auto frames = frames_of(arguments.frames);
   if (!frames) return frames.error();
   if (rule.endpoint && rule.endpoint->by == EndpointRule::By::vad)
     return std::string("the pipeline's endpoints are by voice: FILE must be given");
-  rule.name = arguments.name;
   const PositionValues positions;
   RowLines lines(out);
   if (arguments.values) lines.show(positions, rule.chunk, rule.chunk.width());
-  CutStream stream(
-      rule, [](const Event&) {},
-      [&](const Row& row) {
-        lines.print(row);
-        return bool(out);
-      });
-  stream.add(*frames, {});
-  stream.end();
-  if (!out) return std::string("the rows cannot be written");
-  return {};
+  Cutter cutter = rule.cutter(arguments.name);
+  PrintedRows rows(cutter, lines, out);
+  const auto added = rows.add_frames(*frames, {});
+  return added ? rows.add({.kind = Event::Kind::end}) : added;
 }
 
 ChunkOutcome chunk(const ChunkArguments& arguments, std::ostream& out) {

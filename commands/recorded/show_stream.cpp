@@ -6,6 +6,7 @@
 #include "commands/output/row_lines.h"
 #include "commands/recorded/event_json.h"
 #include "commands/recorded/recorded_rule.h"
+#include "cutting/cutter.h"
 
 namespace millrace::recordings {
 namespace {
@@ -38,16 +39,18 @@ void show_events(recording::Recordings& recordings, const recording::RecordedStr
 Result<void, std::string> show_rows(recording::Recordings& recordings,
                                     const recording::RecordedStream& stream, std::ostream& out,
                                     Progress& progress) {
-  auto rule = RecordedRule::of(stream);
+  const auto rule = recorded_rule(stream);
   if (!rule) return rule.error();
+  Cutter cutter(*rule);
   StreamReader reader(recordings, stream);
   RowLines lines(out);
   while (const auto item = reader.next()) {
     const auto* read = std::get_if<RecordedEvent>(&*item);
     if (read == nullptr) continue;
-    if (!rule->add(read->event))
+    if (!cutter.allows(read->event))
       return "the rule does not allow the recorded size " + std::to_string(read->event.count);
-    while (const auto row = rule->next()) {
+    cutter.add(read->event);
+    while (const auto row = cutter.next()) {
       lines.print(*row);
       if (!out) return {};
     }

@@ -35,7 +35,7 @@ struct MissingPart {
 //
 // Slices may come from a damaged or forged file: those that contradict the slices before them are
 // left out. The events are legal for a Chunker, with one exception: whether the count of a `size`
-// event is allowed depends on the rule (Spec::check_size). The caller checks that.
+// event is allowed depends on the rule (ChunkRule::allows_body). The caller checks that.
 //
 // Confined to one thread. Does not allocate, except for missing().
 class EventJoin {

@@ -17,7 +17,7 @@ namespace millrace::recording {
 // Reads one stream from its begin to its end: its events in order, the answers to its rows, and its
 // totals. The events are those that a Chunker accepts: the first is `open`, and the last is `end`
 // or `abort`, unless the stream is still being recorded. In a forged file a `size` event may have a
-// count that the rule does not allow: check it with Spec::check_size before it is given to a
+// count that the rule does not allow: check it with ChunkRule::allows_body before it is given to a
 // Chunker.
 //
 // A missing part is returned as events with the cause `recorder`: a `gap` of the missing frames, or

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "commands/recorded/recorded_rule.h"
+#include "cutting/cutter.h"
 #include "recording/format/row_digest.h"
 #include "recording/reader/stream_reader.h"
 
@@ -22,25 +23,23 @@ struct CutAgain {
   bool invalid = false;
 };
 
-void add(const RecordedEvent& read, RecordedRule& rule, recording::RowDigest& digest,
-         CutAgain& to) {
-  if (to.invalid || !rule.add(read.event)) {
-    to.invalid = true;
-    return;
-  }
+void add(const RecordedEvent& read, Cutter& cutter, recording::RowDigest& digest, CutAgain& to) {
+  to.invalid = to.invalid || !cutter.allows(read.event);
+  if (to.invalid) return;
+  cutter.add(read.event);
   if (read.event.kind == Event::Kind::frames) to.totals.frames += read.event.count;
   if (read.event.kind == Event::Kind::gap) to.totals.lost += read.event.count;
-  while (const auto row = rule.next()) digest.add(*row);
+  while (const auto row = cutter.next()) digest.add(*row);
 }
 
 CutAgain cut_again(recording::Recordings& recordings, const recording::RecordedStream& stream,
-                   RecordedRule& rule) {
+                   Cutter& cutter) {
   CutAgain result;
   recording::StreamReader reader(recordings, stream);
   recording::RowDigest digest;
   while (const auto item = reader.next()) {
     if (const auto* read = std::get_if<RecordedEvent>(&*item))
-      add(*read, rule, digest, result);
+      add(*read, cutter, digest, result);
     else if (const auto* totals = std::get_if<StreamTotals>(&*item))
       result.recorded = *totals;
   }
@@ -74,14 +73,15 @@ std::uint64_t check_rows(recording::Recordings& recordings, Problems& problems,
   std::uint64_t count = 0;
   for (const recording::RecordedStream& stream : recordings.streams()) {
     if (!stream.whole) continue;
-    auto rule = RecordedRule::of(stream);
+    const auto rule = recorded_rule(stream);
     if (!rule) {
       problems.add(stream.first_file, stream.meta.number, 0, rule.error());
       continue;
     }
-    const CutAgain again = cut_again(recordings, stream, *rule);
+    Cutter cutter(*rule);
+    const CutAgain again = cut_again(recordings, stream, cutter);
     if (const std::string error = compare(again); !error.empty())
-      problems.add(stream.last_file, stream.meta.number, rule->position(), error);
+      problems.add(stream.last_file, stream.meta.number, cutter.position(), error);
     cut(++count);
   }
   return count;
