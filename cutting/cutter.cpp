@@ -8,10 +8,11 @@ namespace millrace {
 
 using Kind = Event::Kind;
 
-Cutter::Cutter(const ChunkRule& rule, const Decisions& decisions) : Cutter(rule) {
+Cutter::Cutter(const ChunkRule& rule, Decisions decisions) : Cutter(rule) {
   stats_ = decisions.stats;
   if (!rule.sizes.sizes.empty()) sizes_.emplace(rule, decisions);
-  if (decisions.endpoint) endpoints_.emplace(*decisions.endpoint, decisions.frames, stats_);
+  if (decisions.endpoint)
+    endpoints_.emplace(*decisions.endpoint, std::move(decisions.detector), stats_);
 }
 
 void Cutter::add(const Event& event, const std::array<Bytes, 2>& frames) {

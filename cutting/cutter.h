@@ -39,8 +39,8 @@ class Cutter {
  public:
   // Recorded. `rule` outlives it.
   explicit Cutter(const ChunkRule& rule) : rule_(rule), chunker_(rule.chunker_spec()) {}
-  // Live or at once. `rule` outlives it. Throws std::bad_alloc.
-  Cutter(const ChunkRule& rule, const Decisions& decisions);
+  // Live or at once. `rule` outlives it.
+  Cutter(const ChunkRule& rule, Decisions decisions);
 
   // False if no stream of this rule can have the event: a `size` event in a file that no service
   // wrote.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "base/time.h"
 #include "cutting/stats.h"
 #include "input/endpoint_rule.h"
+#include "input/voice_detector.h"
 
 namespace millrace {
 
@@ -20,6 +22,7 @@ struct Decisions {
   std::optional<std::uint32_t> requested_size{};  // the size that the stream keeps
   Duration max_wait{};                            // longest wait of a row for others in its batch
   const EndpointRule* endpoint = nullptr;         // null: only events end segments
+  std::unique_ptr<VoiceDetector> detector{};      // of these endpoints, if they are by voice
   CutStats* stats = nullptr;                      // null: nothing is counted
   // The size that an adaptive stream of the pipeline and thread chose last (0: none yet): the
   // stream begins with it, or else with the smallest size, and updates it. Null: no other stream.

@@ -7,12 +7,6 @@
 
 namespace millrace {
 
-SegmentEndpoints::SegmentEndpoints(const EndpointRule& rule, const FrameType& frames,
-                                   CutStats* stats)
-    : rule_(rule), stats_(stats), silence_(rule) {
-  if (rule.by == EndpointRule::By::vad) detector_.emplace(frames, rule.sensitivity);
-}
-
 std::optional<Event> SegmentEndpoints::next() {
   std::optional<EndpointReason> reason = std::exchange(due_, std::nullopt);
   if (const auto row = std::exchange(worker_row_, std::nullopt)) {

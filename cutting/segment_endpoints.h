@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/event.h"
-#include "base/frame_type.h"
 #include "cutting/segment_silence.h"
 #include "cutting/stats.h"
 #include "input/endpoint_rule.h"
@@ -25,8 +25,11 @@ namespace millrace {
 // detector of a pipeline above 16 kHz allocates when a run begins.
 class SegmentEndpoints {
  public:
-  // `rule` and `stats` outlive it; `stats` may be null. Throws std::bad_alloc.
-  SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, CutStats* stats);
+  // `rule` and `stats` outlive it; `stats` may be null. The detector is null unless endpoints are
+  // by voice.
+  SegmentEndpoints(const EndpointRule& rule, std::unique_ptr<VoiceDetector> detector,
+                   CutStats* stats)
+      : rule_(rule), stats_(stats), detector_(std::move(detector)), silence_(rule) {}
 
   // The event that ends the segment now, before any other event enters the chunker; nullopt: none.
   std::optional<Event> next();
@@ -35,7 +38,7 @@ class SegmentEndpoints {
   std::uint64_t frames_until_next(std::uint64_t segment) const;
 
   // True if on_frames() needs the values of frames.
-  bool needs_values() const { return detector_.has_value(); }
+  bool needs_values() const { return detector_ != nullptr; }
   // Frames have entered the chunker; `frames` are their values, if they are needed. The segment now
   // has `segment` frames. Requires: at most frames_until_next().
   void on_frames(const std::array<Bytes, 2>& frames, std::uint64_t segment);
@@ -62,7 +65,7 @@ class SegmentEndpoints {
 
   const EndpointRule& rule_;
   CutStats* stats_;
-  std::optional<VoiceDetector> detector_;
+  std::unique_ptr<VoiceDetector> detector_;
   bool lost_detector_ = false;
   SegmentSilence silence_;
   std::optional<bool> speech_;

@@ -117,6 +117,12 @@ VoiceDetector::~VoiceDetector() = default;
 VoiceDetector::VoiceDetector(VoiceDetector&&) noexcept = default;
 VoiceDetector& VoiceDetector::operator=(VoiceDetector&&) noexcept = default;
 
+std::unique_ptr<VoiceDetector> VoiceDetector::of(const std::optional<EndpointRule>& rule,
+                                                 const FrameType& frames) {
+  if (!rule || rule->by != EndpointRule::By::vad) return nullptr;
+  return std::make_unique<VoiceDetector>(frames, rule->sensitivity);
+}
+
 std::size_t VoiceDetector::missing() const { return library_->missing(); }
 std::size_t VoiceDetector::piece() const { return library_->piece(); }
 std::optional<bool> VoiceDetector::add(Bytes frames) { return library_->add(frames); }

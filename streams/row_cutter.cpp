@@ -12,6 +12,7 @@ RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
                                .requested_size = settings.requested_size,
                                .max_wait = settings.max_wait,
                                .endpoint = settings.endpoint ? &*settings.endpoint : nullptr,
+                               .detector = VoiceDetector::of(settings.endpoint, settings.type),
                                .stats = &links.stats,
                                .chosen_size = &links.chosen_size}) {}
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "chunker/chunker.h"
 #include "chunker/lengths.h"
 #include "chunker/presets.h"
 #include "chunker/row_layout.h"
 #include "chunker/sizes_text.h"
 #include "chunker/stream_events.h"
+#include "cutting/cutter.h"
 
 namespace millrace::python {
 namespace {
@@ -73,10 +73,11 @@ StreamEvents events_from(nb::iterable pairs, const ChunkRule& rule) {
 
 template <class OnRow>
 void cut(const StreamEvents& events, OnRow on_row) {
-  Chunker chunker(events.spec());
+  const ChunkRule recorded{.spec = events.spec()};
+  Cutter cutter(recorded);
   for (const Event& event : events.events()) {
-    chunker.add(event);
-    while (const auto row = chunker.next()) {
+    cutter.add(event);
+    while (const auto row = cutter.next()) {
       // A long stream takes time: Ctrl-C must work.
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       on_row(*row);
