@@ -87,18 +87,6 @@ TEST_CASE("a segment with several rows in flight ends once, and later endpoints 
   CHECK(live.late() == 2);
 }
 
-TEST_CASE("an endpoint of the next segment ends that segment") {
-  EndedStream live;
-  live.send(20);
-  live.end_segment();  // of row 0; row 2 is LAST
-  live.send(10);
-  live.answer(2);
-  live.end_segment();  // of row 3
-  CHECK(live.rows().back() == Rows::value_type{4, 30, 0, 0, 0, last, 0});
-  CHECK(live.ended() == 2);
-  CHECK(live.late() == 0);
-}
-
 TEST_CASE("an endpoint of a LAST row, with frames or without, is late") {
   EndedStream live;
   live.send(15);
@@ -216,33 +204,6 @@ TEST_CASE("with on_endpoint = reset the next row carries RESET with the reason e
                             {2, 10, 0, 10, 0, segment | flag::reset, 0}});
   CHECK(live.lane.rows[2].row.reason == ResetReason::endpoint);
   CHECK(live.stats.resets[ResetReason::endpoint].value() == 1);
-}
-
-TEST_CASE("a segment that a worker ends does not count for the greatest length of the next") {
-  EndpointRule rule = by_worker();
-  rule.max = 30;
-  EndedStream live(rule);
-  live.send(20);
-  live.end_segment();
-  live.send(35);
-  const Rows all = live.rows();
-  REQUIRE(all.size() == 7);
-  CHECK(all[2] == Rows::value_type{2, 20, 0, 0, 0, last, 0});
-  CHECK(all[6] == Rows::value_type{6, 50, 0, 0, 0, last, 0});
-  CHECK(live.stats.endpoints[EndpointReason::length].value() == 1);
-}
-
-TEST_CASE("endpoints of workers have no effect where others end the segments, and are counted") {
-  for (const auto& rule :
-       {std::optional<EndpointRule>(),
-        std::optional(EndpointRule{.by = EndpointRule::By::length, .max = 100})}) {
-    EndedStream live(rule);
-    live.send(13);
-    live.end_segment();
-    CHECK(live.rows().size() == 1);
-    CHECK(live.ended() == 0);
-    CHECK(live.late() == 1);
-  }
 }
 
 TEST_CASE("in steady state endpoints of workers need no allocation") {

@@ -87,23 +87,12 @@ void check(const RowsCase& one, std::mt19937_64& random) {
 
 TEST_CASE("a plan has the live rows of streams without inner events", "[property]") {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 3000; ++i) check(random_case(random, false, false), random);
+  for (int i = 0; i < 8000; ++i) check(random_case(random, i % 2 == 0, false), random);
 }
 
 TEST_CASE("a plan has the live rows of streams with inner events", "[property]") {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 5000; ++i) check(random_case(random, false, true), random);
-}
-
-TEST_CASE("a plan has the live rows of rules with sizes", "[property]") {
-  std::mt19937_64 random(3);
-  for (int i = 0; i < 5000; ++i) check(random_case(random, true, false), random);
-}
-
-TEST_CASE("a plan has the live rows of rules with sizes and streams with inner events",
-          "[property]") {
-  std::mt19937_64 random(4);
-  for (int i = 0; i < 5000; ++i) check(random_case(random, true, true), random);
+  for (int i = 0; i < 10000; ++i) check(random_case(random, i % 2 == 0, true), random);
 }
 
 // The frames of the bodies of a stream.
