@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <type_traits>
 
 #include "chunker/lengths.h"
 
@@ -60,14 +61,12 @@ Result<Spec, SpecError> in_samples(const Preset& preset, double rate) {
                       "features, or audio of a rate that gives whole frames in 10 ms and "
                       "in 15 ms, not " +
                           readable(rate));
-  const auto n = static_cast<std::uint32_t>(*shift);
-  return Spec{.size = spec.size * n,
-              .step = spec.step * n,
-              .first = spec.first * n,
-              .left = spec.left * n,
-              .right = spec.right * n + static_cast<std::uint32_t>(*more_right),
-              .tail = spec.tail,
-              .min = spec.min * n};
+  ChunkRule rule = preset.rule;
+  for_each_key(rule, [&](std::string_view, auto& member) {
+    if constexpr (std::is_same_v<decltype(member), std::uint32_t&>) member *= *shift;
+  });
+  rule.spec.right += *more_right;
+  return rule.spec;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Decisions {
   std::optional<std::uint32_t> requested_size{};  // the size that the stream keeps
   Duration max_wait{};                            // longest wait of a row for others in its batch
   const EndpointRule* endpoint = nullptr;         // null: only events end segments
-  std::unique_ptr<VoiceDetector> detector{};      // of these endpoints, if they are by voice
+  std::unique_ptr<VoiceDetector> detector{};      // the one of these endpoints, if by voice
   CutStats* stats = nullptr;                      // null: nothing is counted
   // The size that an adaptive stream of the pipeline and thread chose last (0: none yet): the
   // stream begins with it, or else with the smallest size, and updates it. Null: no other stream.
