@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "base/padded_length.h"
+#include "chunker/row_layout.h"
 
 namespace millrace {
 

@@ -19,4 +19,18 @@ std::uint32_t width_for(const Spec& spec, std::uint32_t size) {
   return spec.left + std::max({spec.first, spec.size, size}) + spec.right;
 }
 
+std::vector<std::uint32_t> default_widths(const ChunkRule& rule) {
+  const SizeList& sizes = rule.sizes.sizes;
+  if (sizes.empty() || sizes.is_range()) return {rule.width()};
+  std::vector<std::uint32_t> widths;
+  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(rule.width_of(sizes[i]));
+  return widths;
+}
+
+std::uint32_t padded_length(std::span<const std::uint32_t> buckets, std::uint32_t least) {
+  if (buckets.empty()) return least;
+  assert(least <= buckets.back());
+  return *std::ranges::lower_bound(buckets, least);
+}
+
 }  // namespace millrace

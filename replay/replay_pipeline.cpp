@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "chunker/row_layout.h"
 #include "chunker/rule_json.h"
 #include "service/config/pipeline_options.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/event.h"
-#include "base/padded_length.h"
 #include "chunker/row.h"
+#include "chunker/row_layout.h"
 #include "recording/format/checksums.h"
 #include "schemas/json_text.h"
 

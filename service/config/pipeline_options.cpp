@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "chunker/ready_row.h"
+#include "chunker/row_layout.h"
 #include "schemas/text.h"
 #include "schemas/worker_messages.h"
 #include "service/config/chunk_options.h"
@@ -152,14 +153,6 @@ void check_shedding(Section& section, const PipelineOptions& pipeline, Duration 
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
-  const SizeList& sizes = chunk.sizes.sizes;
-  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
-  std::vector<std::uint32_t> widths;
-  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
-  return widths;
-}
 
 PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   PipelineOptions pipeline;

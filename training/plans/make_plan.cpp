@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "chunker/row_layout.h"
 #include "training/contract/plan_options.h"
 #include "training/plans/plan_checks.h"
 #include "training/plans/rows/row_widths.h"
@@ -44,18 +45,12 @@ bool cuts_as_service(const PlanOptions& options) {
 }
 
 // By default, batches of several sizes, or buckets, have the width of the widest of their rows.
-std::vector<std::uint32_t> default_widths(const PlanOptions& options) {
+std::vector<std::uint32_t> batch_widths(const PlanOptions& options) {
   const ChunkRule& rule = *options.chunk;
-  const SizeList& sizes = rule.sizes.sizes;
-  if (!options.buckets.empty()) {
-    std::vector<std::uint32_t> widths = options.buckets;
-    std::erase_if(widths, [&](std::uint32_t width) { return width >= rule.width(); });
-    widths.push_back(rule.width());
-    return widths;
-  }
-  if (sizes.empty() || sizes.is_range()) return {rule.width()};
-  std::vector<std::uint32_t> widths;
-  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(rule.width_of(sizes[i]));
+  if (options.buckets.empty()) return default_widths(rule);
+  std::vector<std::uint32_t> widths = options.buckets;
+  std::erase_if(widths, [&](std::uint32_t width) { return width >= rule.width(); });
+  widths.push_back(rule.width());
   return widths;
 }
 
@@ -72,7 +67,7 @@ Result<RowWidths, PlanError> widths_beside(const PlanOptions& options, const Row
     return PlanError{"chunk", "chunk is missing: the longest stream has " + std::to_string(widest) +
                                   " frames; a row can have at most " + std::to_string(max_window)};
   std::vector<std::uint32_t> widths = given;
-  if (widths.empty() && options.chunk && cuts_as_service(options)) widths = default_widths(options);
+  if (widths.empty() && options.chunk && cuts_as_service(options)) widths = batch_widths(options);
   return RowWidths(columns, std::move(widths), static_cast<std::uint32_t>(widest),
                    static_cast<std::uint32_t>(body));
 }
