@@ -5,11 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <exception>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,44 +30,6 @@ std::jthread quiet_thread(const char* name, Run run) {
   std::jthread thread(std::move(run));
   ::pthread_setname_np(thread.native_handle(), name);
   return thread;
-}
-
-// Calls work(i) once for each i < count: on this thread, and on up to `others` quiet threads. After
-// an exception no call begins, and it is thrown here once all threads have ended. If no thread can
-// be started, this one does the work. Before each of its own calls, this thread calls
-// between(calls that have begun).
-template <class Work, class Between>
-void in_parallel(std::size_t count, std::size_t others, const char* name, const Work& work,
-                 const Between& between) {
-  // Relaxed: the results are read after the threads are joined.
-  std::atomic<std::size_t> begun = 0;
-  std::vector<std::exception_ptr> thrown(1 + others);
-  const auto run = [&](std::exception_ptr& error, const auto& before) {
-    try {
-      for (;;) {
-        before(std::min(count, begun.load(std::memory_order_relaxed)));
-        const std::size_t i = begun.fetch_add(1, std::memory_order_relaxed);
-        if (i >= count) return;
-        work(i);
-      }
-    } catch (...) {
-      error = std::current_exception();
-      begun.store(count, std::memory_order_relaxed);
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    threads.reserve(others);
-    try {
-      while (threads.size() < others)
-        threads.push_back(quiet_thread(
-            name, [&run, &error = thrown[1 + threads.size()]] { run(error, [](std::size_t) {}); }));
-    } catch (const std::system_error&) {  // fewer threads do the work
-    }
-    run(thrown[0], between);
-  }
-  for (const std::exception_ptr& error : thrown)
-    if (error) std::rethrow_exception(error);
 }
 
 // Quiet threads whose ends can be awaited up to a deadline. Confined to one thread.

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/quiet_thread.h"
+#include "base/shared_work.h"
 
 namespace millrace::recording {
 namespace {
@@ -114,9 +114,10 @@ void Recordings::read_files() {
   const std::size_t threads =
       std::min({todo.size(), most_threads, std::size_t{std::thread::hardware_concurrency()}});
   std::vector<char> exists(todo.size(), 1);
-  in_parallel(
+  share_work(
       todo.size(), std::max<std::size_t>(1, threads) - 1, "summaries",
-      [&](std::size_t i) { exists[i] = read(todo[i].first, *todo[i].second); }, [](std::size_t) {});
+      [&](std::size_t, std::size_t i) { exists[i] = read(todo[i].first, *todo[i].second); },
+      [](std::size_t) {});
   for (std::size_t i = 0; i < todo.size(); ++i) {
     changed_ |= todo[i].second->read;
     if (!exists[i]) files_.erase(todo[i].first);

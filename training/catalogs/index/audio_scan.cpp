@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
+#include <utility>
 
-#include "base/quiet_thread.h"
+#include "base/shared_work.h"
 #include "input/audio_file.h"
 #include "training/catalogs/index/file_states.h"
 #include "training/catalogs/index/missing_file.h"
@@ -53,17 +54,19 @@ std::vector<ScannedFile> scan_files(const std::vector<std::string>& paths, const
                                     const CatalogProgress& progress) {
   std::vector<ScannedFile> found(paths.size());
   const std::uint64_t total = std::max<std::uint64_t>(1, paths.size());
-  const std::uint64_t threads =
+  const std::uint64_t others =
       std::min<std::uint64_t>({paths.size() / scanned_by_a_thread, most_threads,
                                std::max(1u, std::thread::hardware_concurrency()) - 1});
-  const auto scan_one = [&](std::size_t i) {
-    auto same = known(i);
-    found[i] = same ? std::move(*same) : scan_file(paths[i]);
-  };
-  std::uint64_t own = 0;
-  in_parallel(paths.size(), threads, "catalog", scan_one, [&](std::uint64_t begun) {
-    if (progress && own++ % files_between_calls == 0) progress(std::min(total - 1, begun), total);
-  });
+  share_work(
+      paths.size(), others, "catalog",
+      [&](std::uint64_t, std::uint64_t i) {
+        auto same = known(i);
+        found[i] = same ? std::move(*same) : scan_file(paths[i]);
+      },
+      [&, own = 0u](std::uint64_t taken) mutable {
+        if (progress && own++ % files_between_calls == 0)
+          progress(std::min(total, taken - 1), total);
+      });
   if (progress) progress(total, total);
   return found;
 }
