@@ -10,10 +10,11 @@
 #include <optional>
 #include <utility>
 
+#include "python/extension/attach.h"
 #include "python/extension/held_batch.h"
+#include "python/extension/parts.h"
 #include "python/extension/raise.h"
 #include "python/extension/waits.h"
-#include "python/extension/with_gil.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {
@@ -29,44 +30,15 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
-nb::object next(nb::handle_t<Attachment> self, std::optional<double> seconds) {
-  auto& attachment = nb::cast<Attachment&>(self);
-  auto batch = attachment.next(seconds);
-  if (!batch) return nb::none();
-  return nb::cast(HeldBatch(std::move(*batch), attachment, nb::borrow(self)));
-}
-
-nb::tuple welcome(const Attachment& attachment) {
-  const Worker& worker = attachment.worker();
-  const FrameType& frames = worker.frames();
-  nb::list widths;
-  for (const std::uint32_t width : worker.width_buckets()) widths.append(width);
-  return nb::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
-                        frames.features, name_of(frames.element), frames.rate, worker.chunk(),
-                        widths);
-}
-
-// Attaches without the GIL. An exception of `meanwhile` or of a signal handler ends the attempt.
-// `on_wait` is called with the reason when the wait for a service begins.
 void make(Attachment* into, const std::string& url, const std::string& pipeline,
           const std::string& name, std::uint32_t credits, const std::string& device, double wait,
           const nb::callable& on_wait, const nb::callable& meanwhile) {
-  std::optional<WithoutGil> released(std::in_place);
-  const auto waits = [&](const std::string& why, Duration) {
-    const WithGil held(released);
-    on_wait(why);
-  };
-  const WorkerSettings settings{.pipeline = pipeline,
-                                .name = name,
-                                .credits = credits,
-                                .device = device,
-                                .wait = duration_of(wait),
-                                .on_wait = waits};
-  new (into) Attachment(url, settings, [&] {
-    const WithGil held(released);
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    meanwhile();
-  });
+  WorkerSettings settings;
+  settings.pipeline = pipeline;
+  settings.name = name;
+  settings.credits = credits;
+  settings.device = device;
+  attach(into, url, std::move(settings), wait, on_wait, meanwhile);
 }
 
 }  // namespace
@@ -115,14 +87,14 @@ void add_attachment(nb::module_& module) {
   nb::register_exception_translator(translate);
   nb::class_<Attachment>(module, "Attachment")
       .def("__init__", &make)
-      .def("next", &next, nb::arg("seconds").none())
+      .def("next", &next_batch<Attachment>, nb::arg("seconds").none())
       .def("bye", &Attachment::bye, nb::call_guard<WithoutGil>())
       .def("close", &Attachment::close, nb::call_guard<WithoutGil>())
       .def("interrupt", &Attachment::interrupt)
       .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
       .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })
       .def_prop_ro("device", [](const Attachment& a) { return a.worker().device(); })
-      .def_prop_ro("welcome", &welcome);
+      .def_prop_ro("welcome", [](const Attachment& a) { return welcome_of(a.worker()); });
 }
 
 }  // namespace millrace::python

@@ -68,6 +68,4 @@ class Attachment : public BatchSource {
   std::atomic<bool> interrupted_{false};
 };
 
-void add_attachment(nanobind::module_& module);
-
 }  // namespace millrace::python

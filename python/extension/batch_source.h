@@ -44,9 +44,10 @@ class BatchSource {
   // given back.
   virtual void use_on(const WorkerBatch& batch, DeviceStream stream) = 0;
 
-  virtual void done(WorkerBatch& batch, std::span<const Answer> answers,
-                    std::span<const Answer> mark_answers) = 0;
-  virtual void fail(WorkerBatch& batch, const std::string& why) = 0;
+  // Batches that are lent have no answers.
+  virtual void done(WorkerBatch&, std::span<const Answer> /*answers*/,
+                    std::span<const Answer> /*mark_answers*/) {}
+  virtual void fail(WorkerBatch&, const std::string& /*why*/) {}
 
   // Nothing in Python refers to the batch or to its arrays. May be called on any thread.
   virtual void drop(WorkerBatch&) noexcept {}

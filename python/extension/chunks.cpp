@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/extension/chunks.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -15,6 +13,7 @@
 #include "chunker/sizes_text.h"
 #include "chunker/stream_events.h"
 #include "cutting/cutter.h"
+#include "python/extension/parts.h"
 
 namespace millrace::python {
 namespace {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/extension/client.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +11,7 @@
 #include <utility>
 
 #include "client/client.h"
+#include "python/extension/parts.h"
 #include "python/extension/waits.h"
 #include "python/extension/without_gil.h"
 
@@ -65,10 +63,9 @@ void make(HeldClient* into, const std::string& url, std::size_t unsent, std::siz
 
 nb::tuple defaults() {
   const ClientSettings settings;
-  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
-  return nb::make_tuple(settings.unsent, settings.untaken, seconds(settings.taking),
-                        seconds(settings.connect), seconds(settings.keepalive),
-                        seconds(settings.silence));
+  return nb::make_tuple(settings.unsent, settings.untaken, seconds_of(settings.taking),
+                        seconds_of(settings.connect), seconds_of(settings.keepalive),
+                        seconds_of(settings.silence));
 }
 
 using Number = std::optional<std::uint32_t>;

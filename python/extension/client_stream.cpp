@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/extension/client_stream.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <utility>
 
 #include "client/client_error.h"
 #include "client/client_stream.h"
+#include "python/extension/datasets/array_types.h"
+#include "python/extension/parts.h"
 #include "python/extension/raise.h"
 #include "python/extension/waits.h"
 
@@ -20,10 +19,6 @@ namespace {
 
 namespace nb = nanobind;
 using namespace client_event;
-
-double seconds_of(std::chrono::milliseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
@@ -82,29 +77,11 @@ nb::object next(ClientStream& stream, std::optional<double> seconds) {
   return next && *next ? nb::object(std::visit(AsTuple(), **next)) : nb::none();
 }
 
-// The bytes of an object with a contiguous buffer.
-class Buffer {
- public:
-  explicit Buffer(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~Buffer() { PyBuffer_Release(&view_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  Bytes bytes() const {
-    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
 // Returns false if there was no space within `seconds`.
 bool send(ClientStream& stream, nb::handle frames, std::optional<double> seconds) {
-  const Buffer buffer(frames);
+  const ArrayBytes buffer(frames);
   return wait_for(deadline_in(seconds),
-                  [&](Time until) { return stream.send_until(buffer.bytes(), until); });
+                  [&](Time until) { return stream.send_until(buffer.get(), until); });
 }
 bool send_command(ClientStream& stream, const ClientMessage& command,
                   std::optional<double> seconds) {

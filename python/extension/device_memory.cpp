@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "python/extension/held_batch.h"
+#include "python/extension/parts.h"
 
 namespace millrace::python {
 namespace {

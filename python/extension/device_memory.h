@@ -45,6 +45,4 @@ class DeviceMemory {
   ArrayLayout layout_;
 };
 
-void add_device_memory(nanobind::module_& module);
-
 }  // namespace millrace::python

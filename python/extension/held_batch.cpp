@@ -17,6 +17,7 @@
 #include "python/extension/answers.h"
 #include "python/extension/datasets/array_types.h"
 #include "python/extension/device_memory.h"
+#include "python/extension/parts.h"
 #include "python/extension/text.h"
 #include "python/extension/without_gil.h"
 

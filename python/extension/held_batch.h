@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/extension/batch_source.h"
@@ -56,6 +58,13 @@ class HeldBatch {
   bool open_ = true;
 };
 
-void add_batch(nanobind::module_& module);
+// The next batch of a source, which is `self` in Python, or None.
+template <class Source>
+nanobind::object next_batch(nanobind::handle_t<Source> self, std::optional<double> seconds) {
+  auto& source = nanobind::cast<Source&>(self);
+  auto batch = source.next(seconds);
+  if (!batch) return nanobind::none();
+  return nanobind::cast(HeldBatch(std::move(*batch), source, nanobind::borrow(self)));
+}
 
 }  // namespace millrace::python

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
-#include "python/extension/attachment.h"
-#include "python/extension/chunks.h"
-#include "python/extension/client.h"
-#include "python/extension/client_stream.h"
-#include "python/extension/datasets/dataset_keys.h"
-#include "python/extension/datasets/opened_catalog.h"
-#include "python/extension/datasets/plan_loader.h"
-#include "python/extension/datasets/trainer.h"
-#include "python/extension/device_memory.h"
-#include "python/extension/held_batch.h"
-#include "python/extension/plain_values.h"
-#include "python/extension/recordings.h"
+#include "python/extension/parts.h"
 
 // millrace._core, the extension of the package. The signatures are in millrace/_core.pyi.
 NB_MODULE(_core, module) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/half.h"
+#include "python/extension/parts.h"
 
 namespace millrace::python {
 namespace {

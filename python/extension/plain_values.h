@@ -12,6 +12,4 @@ namespace millrace::python {
 // Requires: the GIL.
 nanobind::object plain_values(nanobind::handle array);
 
-void add_plain_values(nanobind::module_& module);
-
 }  // namespace millrace::python

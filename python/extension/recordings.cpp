@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/extension/recordings.h"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/extension/parts.h"
 #include "python/extension/recorded_stream.h"
 #include "python/extension/text.h"
 #include "recording/reader/recordings.h"

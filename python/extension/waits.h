@@ -24,6 +24,8 @@ inline Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(wait);
 }
 
+inline double seconds_of(Duration time) { return std::chrono::duration<double>(time).count(); }
+
 // The time at which a wait ends: Time::max() for nullopt, Time::min() (no wait) for 0.
 inline Time deadline_in(std::optional<double> seconds) {
   if (!seconds) return Time::max();

@@ -152,7 +152,6 @@ class Recordings:
 
 class Catalog:
     size: int
-    digest: int
     extent: str
     frame_type: tuple[str, int, float, bool]
     companions: list[tuple[str, str, int, int, int]]
@@ -191,7 +190,6 @@ class CompanionRatio:
     def values(self) -> tuple[int, int] | None: ...
 
 class DatasetKeys:
-    served: bool
     companions: list[tuple[str, str, int, int, str | None]]
     def __init__(self, given: dict[str, Any]) -> None: ...
 
@@ -199,7 +197,6 @@ class Plan:
     slots: int
     rows: int
     width: int
-    width_buckets: list[int]
     element: str
     chunk: str | None
     origin: str

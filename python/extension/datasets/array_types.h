@@ -32,7 +32,7 @@ inline nanobind::dlpack::dtype dtype_of(CompanionElement element) {
   std::terminate();
 }
 
-// The bytes of a contiguous array of Python, as long as this object exists. Throws
+// The bytes of an object with a contiguous buffer, as long as this object exists. Throws
 // nanobind::python_error for anything else.
 //
 // Requires: the GIL.

@@ -14,6 +14,7 @@
 #include "chunker/rule_json.h"
 #include "python/extension/datasets/opened_catalog.h"
 #include "python/extension/datasets/python_function.h"
+#include "python/extension/parts.h"
 #include "python/extension/text.h"
 #include "training/plans/make_plan.h"
 #include "training/plans/origin.h"
@@ -131,7 +132,6 @@ void add_plans(nb::module_& module) {
   nb::class_<DatasetKeys>(module, "DatasetKeys")
       .def("__init__", [](DatasetKeys* into,
                           const nb::dict& given) { new (into) DatasetKeys(keys_from(given)); })
-      .def_prop_ro("served", [](const DatasetKeys& keys) { return training::is_served(keys); })
       .def_prop_ro("companions", &companions);
   module.def("difference_of", &training::difference_of);
   using Plan = training::Plan;
@@ -147,13 +147,6 @@ void add_plans(nb::module_& module) {
       .def_prop_ro("slots", &of_rank<&Plan::slots>)
       .def_prop_ro("rows", &of_rank<&Plan::most_rows>)
       .def_prop_ro("width", [](const DatasetPlan& made) { return made.plan->most_columns(); })
-      .def_prop_ro("width_buckets",
-                   [](const DatasetPlan& made) {
-                     nb::list widths;
-                     for (const std::uint32_t width : made.options.width_buckets)
-                       widths.append(width);
-                     return widths;
-                   })
       .def_prop_ro("chunk", &chunk)
       .def_prop_ro("element",
                    [](const DatasetPlan& made) {

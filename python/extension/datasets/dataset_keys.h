@@ -22,7 +22,4 @@ struct DatasetPlan {
   std::shared_ptr<const training::Plan> plan;
 };
 
-// Adds DatasetKeys and Plan.
-void add_plans(nanobind::module_& module);
-
 }  // namespace millrace::python

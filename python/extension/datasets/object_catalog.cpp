@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/event.h"
-#include "python/extension/datasets/content_digest.h"
 #include "python/extension/text.h"
+#include "training/catalogs/index/stream_digest.h"
 #include "training/catalogs/index/stream_names.h"
 
 namespace millrace::python {
@@ -56,7 +56,7 @@ class Readers final : public CatalogReader {
 ObjectCatalog::ObjectCatalog(const nb::object& source, std::uint64_t streams, const FrameType& type,
                              const nb::callable& progress)
     : type_(type), column_(source, {.bytes = type.bytes(), .noun = "frames"}) {
-  ContentDigest digest;
+  training::StreamDigest digest;
   digest.add(name_of(type.element));
   digest.add(std::uint64_t{type.values});
   digest.add(std::to_string(type.rate));

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "python/extension/datasets/content_digest.h"
+#include "training/catalogs/index/stream_digest.h"
 
 namespace millrace::python {
 namespace {
@@ -71,7 +71,7 @@ ObjectCompanions::ObjectCompanions(std::shared_ptr<const training::Catalog> cata
                                    const std::vector<CompanionFormat>& formats,
                                    std::vector<ArrayColumn> columns)
     : catalog_(std::move(catalog)), columns_(std::move(columns)) {
-  ContentDigest digest;
+  training::StreamDigest digest;
   digest.add(catalog_->digest());
   for (std::size_t i = 0; i < formats.size(); ++i) {
     digest.add(formats[i].name);

@@ -14,6 +14,7 @@
 
 #include "python/extension/datasets/object_catalog.h"
 #include "python/extension/datasets/object_companions.h"
+#include "python/extension/parts.h"
 #include "python/extension/text.h"
 #include "training/catalogs/companion_ratio.h"
 #include "training/catalogs/open_catalog.h"
@@ -115,11 +116,19 @@ OpenedCatalog joined(const std::vector<const OpenedCatalog*>& parts) {
   return checked(training::join(std::move(catalogs)));
 }
 
-void check(const Catalog& catalog, std::uint64_t stream) {
-  if (stream < catalog.size()) return;
+// A fact of one stream of a catalog.
+template <auto get>
+auto of_stream(const OpenedCatalog& opened, std::uint64_t stream) {
+  const Catalog& catalog = *opened.catalog;
+  if (stream < catalog.size()) return (catalog.*get)(stream);
   const std::string sentence = "stream " + std::to_string(stream) + ": there are " +
                                std::to_string(catalog.size()) + " streams";
   throw nb::index_error(sentence.c_str());
+}
+
+template <auto get>
+nb::str text_of_stream(const OpenedCatalog& opened, std::uint64_t stream) {
+  return text_of(of_stream<get>(opened, stream));
 }
 
 nb::tuple frame_type(const OpenedCatalog& opened) {
@@ -135,24 +144,9 @@ nb::list companions(const OpenedCatalog& opened) {
   return list;
 }
 
-nb::str name(const OpenedCatalog& opened, std::uint64_t stream) {
-  check(*opened.catalog, stream);
-  return text_of(opened.catalog->name(stream));
-}
-
-nb::str meta(const OpenedCatalog& opened, std::uint64_t stream) {
-  check(*opened.catalog, stream);
-  return text_of(opened.catalog->meta(stream));
-}
-
 nb::object empty_streams(const OpenedCatalog& opened) {
   const auto text = training::empty_streams_text(*opened.catalog);
   return text ? nb::object(text_of(*text)) : nb::none();
-}
-
-std::uint64_t frames(const OpenedCatalog& opened, std::uint64_t stream) {
-  check(*opened.catalog, stream);
-  return opened.catalog->frames(stream);
 }
 
 // A tuple of frames_per_entry and entries_per_frame, or None if the lengths do not show them.
@@ -168,14 +162,13 @@ nb::object ratio_values(const training::CompanionRatio& ratio) {
 void add_catalogs(nb::module_& module) {
   nb::class_<OpenedCatalog>(module, "Catalog")
       .def_prop_ro("size", [](const OpenedCatalog& opened) { return opened.catalog->size(); })
-      .def_prop_ro("digest", [](const OpenedCatalog& opened) { return opened.catalog->digest(); })
       .def_prop_ro("extent", [](const OpenedCatalog& opened) { return opened.catalog->extent(); })
       .def_prop_ro("empty_streams", &empty_streams)
       .def_prop_ro("frame_type", &frame_type)
       .def_prop_ro("companions", &companions)
-      .def("name", &name)
-      .def("meta", &meta)
-      .def("frames", &frames)
+      .def("name", &text_of_stream<&Catalog::name>)
+      .def("meta", &text_of_stream<&Catalog::meta>)
+      .def("frames", &of_stream<&Catalog::frames>)
       .def("with_files", &with_files)
       .def("with_objects", &with_objects);
   module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(),

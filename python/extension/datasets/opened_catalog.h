@@ -14,7 +14,4 @@ struct OpenedCatalog {
   std::shared_ptr<const training::Catalog> catalog;
 };
 
-// Adds Catalog, and the functions that make catalogs.
-void add_catalogs(nanobind::module_& module);
-
 }  // namespace millrace::python

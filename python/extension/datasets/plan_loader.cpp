@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "gpu/host/device_fault.h"
 #include "python/extension/datasets/python_function.h"
 #include "python/extension/held_batch.h"
+#include "python/extension/parts.h"
 #include "python/extension/raise.h"
 #include "python/extension/text.h"
 #include "python/extension/waits.h"
@@ -29,8 +29,6 @@ namespace nb = nanobind;
 using training::DataError;
 using training::LoaderSettings;
 using training::LoaderStats;
-
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 LoaderSettings settings_of(const DatasetPlan& made) {
   auto settings = training::loader_settings(made.keys, made.catalog->frame_type());
@@ -49,11 +47,8 @@ LoaderSettings settings_of(const DatasetPlan& made) {
 }
 
 nb::object next(nb::handle_t<PlanLoader> self, std::optional<double> seconds) {
-  auto& loader = nb::cast<PlanLoader&>(self);
   try {
-    auto batch = loader.next(seconds);
-    if (!batch) return nb::none();
-    return nb::cast(HeldBatch(std::move(*batch), loader, nb::borrow(self)));
+    return next_batch<PlanLoader>(self, seconds);
   } catch (const std::length_error& error) {  // all buffers are kept
     throw std::runtime_error(error.what());
   }
@@ -99,9 +94,8 @@ nb::dict stats(PlanLoader& loader) {
   stats["frames"] = counts.frames;
   stats["padding"] = counts.padding;
   stats["bodies"] = counts.bodies;
-  stats["waited"] = seconds(counts.waited);
-  stats["filling"] = seconds(counts.filling);
-  stats["first"] = counts.first ? nb::cast(seconds(*counts.first)) : nb::none();
+  stats["waited"] = seconds_of(counts.waited);
+  stats["first"] = counts.first ? nb::cast(seconds_of(*counts.first)) : nb::none();
   stats["kept"] = counts.kept;
   return stats;
 }

@@ -45,8 +45,6 @@ class PlanLoader final : public BatchSource {
   bool left_behind() const { return left_behind_; }
   training::LoaderStats stats() const { return loader_->stats(); }
 
-  const training::Catalog& catalog() const { return *catalog_; }
-
   const FrameType& frames() const override { return frames_; }
   int ordinal() const override { return loader_->ordinal(); }
   std::span<const CompanionFormat> companions() const override { return catalog_->companions(); }
@@ -55,9 +53,6 @@ class PlanLoader final : public BatchSource {
   void use_on(const WorkerBatch& batch, DeviceStream stream) override {
     loader_->use_on(batch, stream);
   }
-  // Batches of a plan have no answers.
-  void done(WorkerBatch&, std::span<const Answer>, std::span<const Answer>) override {}
-  void fail(WorkerBatch&, const std::string&) override {}
   void drop(WorkerBatch& batch) noexcept override;
 
  private:
@@ -73,7 +68,5 @@ class PlanLoader final : public BatchSource {
   bool left_behind_ = false;
   std::unique_ptr<training::Loader> loader_;
 };
-
-void add_plan_loader(nanobind::module_& module);
 
 }  // namespace millrace::python

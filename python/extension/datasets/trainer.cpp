@@ -14,9 +14,10 @@
 #include <tuple>
 #include <utility>
 
+#include "python/extension/attach.h"
 #include "python/extension/held_batch.h"
+#include "python/extension/parts.h"
 #include "python/extension/waits.h"
-#include "python/extension/with_gil.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {
@@ -30,13 +31,10 @@ constexpr Duration leave_limit = std::chrono::seconds(1);
 using Position =
     std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, bool>;
 
-// Attaches without the GIL. An exception of `meanwhile` or of a signal handler ends the attempt.
-// `on_wait` is called with the reason when the wait for a server begins.
 void make(Trainer* into, const std::string& url, const std::string& name, std::uint32_t credits,
           const std::string& device, const Position& position, double wait,
           const nb::callable& on_wait, const nb::callable& meanwhile) {
   const auto [rank, world, epoch, step, stride, resets] = position;
-  std::optional<WithoutGil> released(std::in_place);
   WorkerSettings settings;
   settings.name = name;
   settings.credits = credits;
@@ -47,33 +45,7 @@ void make(Trainer* into, const std::string& url, const std::string& name, std::u
                                                    .step = step,
                                                    .stride = stride,
                                                    .resets = resets};
-  settings.wait = duration_of(wait);
-  settings.on_wait = [&](const std::string& why, Duration) {
-    const WithGil held(released);
-    on_wait(why);
-  };
-  new (into) Trainer(url, settings, [&] {
-    const WithGil held(released);
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    meanwhile();
-  });
-}
-
-nb::object next(nb::handle_t<Trainer> self, std::optional<double> seconds) {
-  auto& trainer = nb::cast<Trainer&>(self);
-  auto batch = trainer.next(seconds);
-  if (!batch) return nb::none();
-  return nb::cast(HeldBatch(std::move(*batch), trainer, nb::borrow(self)));
-}
-
-nb::tuple welcome(const Trainer& trainer) {
-  const Worker& worker = trainer.worker();
-  const FrameType& frames = worker.frames();
-  nb::list widths;
-  for (const std::uint32_t width : worker.width_buckets()) widths.append(width);
-  return nb::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
-                        frames.features, name_of(frames.element), frames.rate, worker.chunk(),
-                        widths);
+  attach(into, url, std::move(settings), wait, on_wait, meanwhile);
 }
 
 nb::tuple counts(const Trainer& trainer) {
@@ -174,11 +146,11 @@ bool Trainer::is_forked() const { return ::getpid() != process_; }
 void add_trainer(nb::module_& module) {
   nb::class_<Trainer>(module, "Trainer")
       .def("__init__", &make)
-      .def("next", &next, nb::arg("seconds").none())
+      .def("next", &next_batch<Trainer>, nb::arg("seconds").none())
       .def("leave", &Trainer::leave)
       .def_prop_ro("ended", [](const Trainer& t) { return t.worker().ended(); })
       .def_prop_ro("device", [](const Trainer& t) { return t.worker().device(); })
-      .def_prop_ro("welcome", &welcome)
+      .def_prop_ro("welcome", [](const Trainer& t) { return welcome_of(t.worker()); })
       .def_prop_ro("plan", [](const Trainer& t) { return t.worker().plan(); })
       .def_prop_ro("counts", &counts)
       .def_prop_ro("kept", &Trainer::kept);

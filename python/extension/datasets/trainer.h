@@ -56,9 +56,6 @@ class Trainer final : public BatchSource {
   void use_on(const WorkerBatch& batch, DeviceStream stream) override {
     worker_->use_on(batch, stream);
   }
-  // Batches of a plan have no answers.
-  void done(WorkerBatch&, std::span<const Answer>, std::span<const Answer>) override {}
-  void fail(WorkerBatch&, const std::string&) override {}
   void drop(WorkerBatch& batch) noexcept override;
 
  private:
@@ -74,7 +71,5 @@ class Trainer final : public BatchSource {
   std::size_t taken_ = 0;             // taken and not returned
   std::vector<WorkerBatch> dropped_;  // and not returned; guarded by the GIL
 };
-
-void add_trainer(nanobind::module_& module);
 
 }  // namespace millrace::python
