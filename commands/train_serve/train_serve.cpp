@@ -25,20 +25,12 @@ using training::OpenedDataset;
 using training::PlanError;
 
 training::ServedPlan served_plan(OpenedDataset opened, const PlanTable& plan) {
-  const FrameType& frames = opened.catalog->frame_type();
-  const auto& chunk = opened.options.chunk;
-  training::ServedPlan served{
-      .catalog = opened.catalog,
-      .options = opened.options,
-      .epochs = plan.epochs,
-      .format = {.frames = frames.element, .dtype = opened.settings.dtype, .values = frames.values},
-      .threads = std::max(opened.settings.threads, 1u),
-      .skip_failed = opened.settings.skip_failed};
-  if (chunk) {
-    served.format.context = chunk->columns().context;
-    served.format.repeat = chunk->pad == Pad::repeat;
-  }
-  return served;
+  return {.catalog = opened.catalog,
+          .options = opened.options,
+          .epochs = plan.epochs,
+          .format = format_of(*opened.catalog, opened.settings),
+          .threads = std::max(opened.settings.threads, 1u),
+          .skip_failed = opened.settings.skip_failed};
 }
 
 // The plan is made once for a world of 1, so that wrong options are reported at the start.

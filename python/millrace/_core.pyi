@@ -159,7 +159,7 @@ class Catalog:
     def name(self, stream: int) -> str: ...
     def meta(self, stream: int) -> str: ...
     def frames(self, stream: int) -> int: ...
-    def with_files(self, sources: Iterable[tuple[str, str, int, int, str | None]]) -> Catalog: ...
+    def with_files(self, sources: Iterable[tuple[str, str, int | None, int | None, str | None]]) -> Catalog: ...
     def with_objects(self, entries: Iterable[tuple[str, str, int, int, int, object]]) -> Catalog: ...
 
 def open_files(
@@ -168,7 +168,7 @@ def open_files(
     rate: float | None,
     channels: int | None,
     pipeline: str,
-    companions: Iterable[tuple[str, str, int, int, str | None]],
+    companions: Iterable[tuple[str, str, int | None, int | None, str | None]],
     progress: Callable[[int, int], object],
     warn: Callable[[str], object],
     extent: str,
@@ -190,7 +190,7 @@ class CompanionRatio:
     def values(self) -> tuple[int, int] | None: ...
 
 class DatasetKeys:
-    companions: list[tuple[str, str, int, int, str | None]]
+    companions: list[tuple[str, str, int | None, int | None, str | None]]
     def __init__(self, given: dict[str, Any]) -> None: ...
 
 class Plan:

@@ -22,8 +22,8 @@ from millrace.stream_sources import SourceOfStreams
 Progress = Callable[[int, int], object]
 #: The streams of a LocalFeed, and the extents of their catalogs.
 Opened = tuple[_core.Catalog, list[str]]
-#: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (0 if not given), element.
-File = tuple[str, str, int, int, str | None]
+#: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (if they are given), element.
+File = tuple[str, str, int | None, int | None, str | None]
 
 _log = logging.getLogger("millrace")
 _RATES = (16000.0, 100.0)  # default rates of audio and of features, as in a pipeline
@@ -210,7 +210,7 @@ def _open_part(part: Part, request: Request, files: list[File], progress: Progre
                               features, progress)
     own_companions = getattr(part.source, "companions", None) or {}
     objects = {name: source for name, source in own_companions.items() if not is_file(source)}
-    files = [*files, *((name, os.fspath(source), 0, 0, None) for name, source in own_companions.items() if is_file(source))]
+    files = [*files, *((name, os.fspath(source), None, None, None) for name, source in own_companions.items() if is_file(source))]
     if files:
         catalog = catalog.with_files(files)
     return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog

@@ -32,6 +32,7 @@ struct CompanionSource {
   // The type of JSON arrays. Default: s32 if the values of the first stream are integers, otherwise
   // f32. Files have their own type, and must have this one if it is given.
   std::optional<CompanionElement> element{};
+  bool operator==(const CompanionSource&) const = default;
 };
 
 struct CatalogSettings {

@@ -17,15 +17,6 @@ namespace {
 
 using Count = std::atomic<std::uint64_t>;
 
-RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
-  const FrameType& frames = catalog.frame_type();
-  return {.frames = frames.element,
-          .dtype = settings.dtype,
-          .values = frames.values,
-          .context = settings.context,
-          .repeat = settings.repeat};
-}
-
 FillerSettings filler_settings(const LoaderSettings& settings, const RowFormat& format) {
   return {.rank = settings.rank,
           .stride = settings.stride,
@@ -43,6 +34,15 @@ void add(Count& count, std::uint64_t more) {
 }
 
 }  // namespace
+
+RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
+  const FrameType& frames = catalog.frame_type();
+  return {.frames = frames.element,
+          .dtype = settings.dtype,
+          .values = frames.values,
+          .context = settings.context,
+          .repeat = settings.repeat};
+}
 
 struct Loader::Impl {
   Impl(std::shared_ptr<const Catalog> the_catalog, std::shared_ptr<const Plan> the_plan,

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "gpu/host/device_reader.h"
+#include "gpu/host/row_format.h"
 #include "training/contract/catalog.h"
 #include "training/contract/plan.h"
 #include "training/filling/stream_error.h"
@@ -32,6 +33,9 @@ struct LoaderSettings {
   bool skip_failed = false;      // as FillerSettings::skip_failed
   bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
 };
+
+// The format of the tensors of a catalog.
+RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings);
 
 // Counts since the loader was made.
 struct LoaderStats {

@@ -23,23 +23,11 @@ constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint32_t most_count = 1u << 20;
 
 Outcome read_mode(std::string_view key, const json::value& value, PlanMode& into) {
-  for (const PlanMode mode : values_of<PlanMode>())
-    if (value.is_string() && value.get_string() == mode_name(mode)) {
-      into = mode;
-      return {};
-    }
-  std::vector<std::string_view> names;
-  for (const PlanMode mode : values_of<PlanMode>()) names.push_back(mode_name(mode));
-  return wrong(key, value, "must be " + listed(names, " or "));
+  return read_named(key, value, mode_name, into);
 }
 
 Outcome read_element(std::string_view key, const json::value& value, std::optional<Element>& into) {
-  if (value.is_string()) into = value_named<Element>(value.get_string());
-  if (into) return {};
-  const auto elements = values_of<Element>();
-  std::vector<std::string_view> names;
-  for (const Element element : elements) names.push_back(name_of(element));
-  return wrong(key, value, "must be " + listed(names, " or "));
+  return read_named(key, value, name_of<Element>, into);
 }
 
 Outcome read_rate(std::string_view key, const json::value& value, std::optional<double>& into) {
@@ -75,22 +63,23 @@ Outcome read_chunk(std::string_view key, const json::value& value,
 using Name = std::string_view;
 using Value = const json::value&;
 
-template <auto member, std::uint64_t least, std::uint64_t most = any>
-Outcome count(Name key, Value value, DatasetKeys& into) {
-  using Number = std::remove_reference_t<decltype(into.*member)>;
-  constexpr auto limit = std::min<std::uint64_t>(most, std::numeric_limits<Number>::max());
-  return read_count(key, value, static_cast<Number>(least), static_cast<Number>(limit),
-                    into.*member);
-}
-
-template <auto member, std::uint32_t least, std::uint32_t most>
-Outcome loader_count(Name key, Value value, DatasetKeys& into) {
-  return read_count(key, value, least, most, into.loader.*member);
-}
-
+// Readers of a member of the keys, and of one of their parts.
 template <auto member, auto read>
 Outcome with(Name key, Value value, DatasetKeys& into) {
   return read(key, value, into.*member);
+}
+
+template <auto part, auto member, auto read>
+Outcome with(Name key, Value value, DatasetKeys& into) {
+  return read(key, value, into.*part.*member);
+}
+
+template <auto part, auto member, std::uint64_t least, std::uint64_t most = any>
+Outcome count(Name key, Value value, DatasetKeys& into) {
+  auto& number = into.*part.*member;
+  using Number = std::remove_reference_t<decltype(number)>;
+  constexpr auto limit = std::min<std::uint64_t>(most, std::numeric_limits<Number>::max());
+  return read_count(key, value, static_cast<Number>(least), static_cast<Number>(limit), number);
 }
 
 Outcome read_channels(Name key, Value value, DatasetKeys& into) {
@@ -112,10 +101,6 @@ Outcome read_on_error(Name key, Value value, DatasetKeys& into) {
   into.loader.skip_failed = skip;
   return {};
 }
-Outcome read_loader_device(Name key, Value value, DatasetKeys& into) {
-  return read_device(key, value, into.loader.device);
-}
-
 // A key, and the function that reads its value.
 struct KeyReader {
   Name name;
@@ -123,33 +108,35 @@ struct KeyReader {
 };
 
 using Keys = DatasetKeys;
+using Options = PlanOptions;
+using Settings = LoaderSettings;
 constexpr std::array readers{
     KeyReader{"streams", with<&Keys::streams, read_streams>},
     KeyReader{"chunk", with<&Keys::chunk, read_chunk>},
-    KeyReader{"mode", with<&Keys::mode, read_mode>},
-    KeyReader{"slots", count<&Keys::slots, 1, most_count>},
-    KeyReader{"rows", count<&Keys::rows, 1, most_count>},
+    KeyReader{"mode", with<&Keys::plan, &Options::mode, read_mode>},
+    KeyReader{"slots", count<&Keys::plan, &Options::slots, 1, most_count>},
+    KeyReader{"rows", count<&Keys::plan, &Options::rows, 1, most_count>},
     KeyReader{"rate", with<&Keys::rate, read_rate>},
     KeyReader{"channels", read_channels},
     KeyReader{"dim", read_dim},
     KeyReader{"frames", with<&Keys::frames, read_element>},
     KeyReader{"dtype", with<&Keys::dtype, read_element>},
-    KeyReader{"seed", count<&Keys::seed, 0>},
-    KeyReader{"shuffle", with<&Keys::shuffle, read_flag>},
-    KeyReader{"shuffle_window", count<&Keys::shuffle_window, 0>},
-    KeyReader{"max_padded_frames", count<&Keys::max_padded_frames, 1>},
-    KeyReader{"max_waste", with<&Keys::max_waste, read_number>},
-    KeyReader{"buckets", with<&Keys::buckets, read_ascending>},
-    KeyReader{"drop_last", with<&Keys::drop_last, read_flag>},
-    KeyReader{"width_buckets", with<&Keys::width_buckets, read_ascending>},
-    KeyReader{"packed_batch_size", count<&Keys::packed_batch_size, 1>},
-    KeyReader{"max_pad_size", count<&Keys::max_pad_size, 1>},
+    KeyReader{"seed", count<&Keys::plan, &Options::seed, 0>},
+    KeyReader{"shuffle", with<&Keys::plan, &Options::shuffle, read_flag>},
+    KeyReader{"shuffle_window", count<&Keys::plan, &Options::shuffle_window, 0>},
+    KeyReader{"max_padded_frames", count<&Keys::plan, &Options::max_padded_frames, 1>},
+    KeyReader{"max_waste", with<&Keys::plan, &Options::max_waste, read_number>},
+    KeyReader{"buckets", with<&Keys::plan, &Options::buckets, read_ascending>},
+    KeyReader{"drop_last", with<&Keys::plan, &Options::drop_last, read_flag>},
+    KeyReader{"width_buckets", with<&Keys::plan, &Options::width_buckets, read_ascending>},
+    KeyReader{"packed_batch_size", count<&Keys::plan, &Options::packed_batch_size, 1>},
+    KeyReader{"max_pad_size", count<&Keys::plan, &Options::max_pad_size, 1>},
     KeyReader{"rank", read_rank},
     KeyReader{"world", read_world},
-    KeyReader{"device", read_loader_device},
-    KeyReader{"prefetch", loader_count<&LoaderSettings::prefetch, 1, 1024>},
-    KeyReader{"threads", loader_count<&LoaderSettings::threads, 0, 1024>},
-    KeyReader{"buffers", loader_count<&LoaderSettings::buffers, 1, 65536>},
+    KeyReader{"device", with<&Keys::loader, &Settings::device, read_device>},
+    KeyReader{"prefetch", count<&Keys::loader, &Settings::prefetch, 1, 1024>},
+    KeyReader{"threads", count<&Keys::loader, &Settings::threads, 0, 1024>},
+    KeyReader{"buffers", count<&Keys::loader, &Settings::buffers, 1, 65536>},
     KeyReader{"on_error", read_on_error},
     KeyReader{"companions", with<&Keys::companions, read_companions>},
 };
@@ -203,41 +190,26 @@ Result<DatasetKeys, PlanError> read_dataset_keys(const json::object& object) {
   return keys;
 }
 
-bool is_served(const DatasetKeys& keys) {
-  return !keys.streams.empty() && std::ranges::all_of(keys.streams, [](const StreamsKey& one) {
-    return one.path.starts_with("tcp://") || one.path.starts_with("unix:");
-  });
-}
-
 Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type) {
-  PlanOptions options;
-  if (keys.chunk) {
-    const auto rule = rule_from_json(*keys.chunk, {.rate = type.rate, .features = type.features});
-    if (!rule) return PlanError{"chunk", "chunk: " + rule.error().message};
-    options.chunk = *rule;
-  }
-  options.mode = keys.mode;
-  options.seed = keys.seed;
-  options.shuffle = keys.shuffle;
-  options.slots = keys.slots;
-  options.rows = keys.rows;
-  options.max_padded_frames = keys.max_padded_frames;
-  options.max_waste = keys.max_waste;
-  options.shuffle_window = keys.shuffle_window;
-  options.buckets = keys.buckets;
-  options.drop_last = keys.drop_last;
-  options.packed_batch_size = keys.packed_batch_size;
-  options.max_pad_size = keys.max_pad_size;
-  options.width_buckets = keys.width_buckets;
+  PlanOptions options = keys.plan;
   options.frequencies = frequencies_of(keys.streams);
+  if (!keys.chunk) return options;
+  const auto rule = rule_from_json(*keys.chunk, {.rate = type.rate, .features = type.features});
+  if (!rule) return PlanError{"chunk", "chunk: " + rule.error().message};
+  options.chunk = *rule;
   return options;
 }
 
-Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type) {
+Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type,
+                                                  const std::optional<ChunkRule>& chunk) {
   LoaderSettings settings = keys.loader;
   settings.dtype = keys.dtype.value_or(type.element);
   if (const auto checked = check_dtype(settings.dtype, type.element); !checked)
     return checked.error();
+  if (chunk) {
+    settings.context = chunk->columns().context;
+    settings.repeat = chunk->pad == Pad::repeat;
+  }
   return settings;
 }
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/companion.h"
 #include "base/frame_type.h"
 #include "base/result.h"
+#include "training/catalogs/open_catalog.h"
 #include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
 
@@ -23,37 +23,12 @@ struct StreamsKey {
   bool operator==(const StreamsKey&) const = default;
 };
 
-// A source of a companion.
-struct CompanionKey {
-  std::string name;
-  std::string path;   // a folder; empty: `field`, or, if this is empty too, an object of the caller
-  std::string field;  // a field of the manifest
-  // 0: not given. Then the lengths of the streams decide.
-  std::uint32_t frames_per_entry = 0;
-  std::uint32_t entries_per_frame = 0;
-  std::optional<CompanionElement> dtype{};  // nullopt: that of the source
-  bool operator==(const CompanionKey&) const = default;
-};
-
 // The keys of a data set, as in Python's Dataset() and in the table `plan` of a server. They need
 // no catalog: lengths in `chunk` may be times.
 struct DatasetKeys {
   std::vector<StreamsKey> streams;   // empty: the key is missing
   std::optional<std::string> chunk;  // the rule as JSON; nullopt: whole streams
-
-  PlanMode mode = PlanMode::stateful;
-  std::uint32_t slots = 0;  // 0: the key is missing
-  std::uint32_t rows = 0;
-  std::uint64_t seed = 0;
-  bool shuffle = true;
-  std::uint64_t shuffle_window = 0;
-  std::uint64_t max_padded_frames = 0;
-  double max_waste = 0;
-  std::vector<std::uint32_t> buckets;
-  bool drop_last = true;
-  std::vector<std::uint32_t> width_buckets;
-  std::uint64_t packed_batch_size = 0;
-  std::uint64_t max_pad_size = 0;
+  PlanOptions plan;                  // without `chunk` and `frequencies`
 
   // The frames; nullopt: as in the source.
   std::optional<double> rate;
@@ -62,7 +37,7 @@ struct DatasetKeys {
   std::optional<Element> frames;
   std::optional<Element> dtype;  // the tensor's; nullopt: like the frames
 
-  std::vector<CompanionKey> companions;
+  std::vector<CompanionSource> companions;  // empty `from`: an object of the caller
 
   // rank, world, device, prefetch, threads, buffers, skip_failed (`on_error`); not dtype
   LoaderSettings loader;
@@ -82,11 +57,11 @@ std::vector<std::string_view> dataset_key_names();
 // entries_per_frame.
 Result<DatasetKeys, PlanError> read_dataset_keys(const boost::json::object& keys);
 
-// True if the streams come from servers, "tcp://…" or "unix:…".
-bool is_served(const DatasetKeys& keys);
-
-// The options of the plan, and the settings with the dtype, for streams of this type.
+// The options of the plan, for streams of this type.
 Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type);
-Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type);
+// The settings with the dtype and the columns of the rows, for streams of this type that are cut by
+// this rule.
+Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type,
+                                                  const std::optional<ChunkRule>& chunk);
 
 }  // namespace millrace::training

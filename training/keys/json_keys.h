@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "training/contract/plan_options.h"
 
@@ -33,5 +34,20 @@ PlanError unknown(std::string_view key, const std::vector<std::string_view>& all
 
 // The names as "a, b and c".
 std::string listed(const std::vector<std::string_view>& names, std::string_view last = " and ");
+
+// A value of an enumeration, by the names that `name` gives its values.
+template <class Enum>
+Outcome read_named(std::string_view key, const boost::json::value& value,
+                   std::string_view (*name)(Enum), auto& into) {
+  std::vector<std::string_view> names;
+  for (const Enum one : values_of<Enum>()) {
+    names.push_back(name(one));
+    if (value.is_string() && value.get_string() == names.back()) {
+      into = one;
+      return {};
+    }
+  }
+  return wrong(key, value, "must be " + listed(names, " or "));
+}
 
 }  // namespace millrace::training

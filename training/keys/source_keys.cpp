@@ -26,20 +26,7 @@ Outcome read_path(std::string_view key, const json::value& value, std::string& i
   return read_text(key, value, into);
 }
 
-Outcome read_table(const json::object& table, StreamsKey& into) {
-  const std::vector<std::string_view> names{"path", "frequency"};
-  for (const auto& [name, value] : table) {
-    if (std::ranges::find(names, std::string_view(name)) == names.end())
-      return unknown("streams." + std::string(name), {"streams.path", "streams.frequency"});
-    const auto read = name == "path" ? read_path("streams.path", value, into.path)
-                                     : read_frequency("streams.frequency", value, into.frequency);
-    if (!read) return read.error();
-  }
-  return {};
-}
-
 Outcome read_one(std::string_view key, const json::value& value, StreamsKey& into) {
-  if (const auto* table = value.if_object()) return read_table(*table, into);
   const auto* pair = value.if_array();
   if (pair == nullptr) return read_path(key, value, into.path);
   if (pair->size() != 2) return wrong(key, value, "must be a path and a frequency");
@@ -47,41 +34,33 @@ Outcome read_one(std::string_view key, const json::value& value, StreamsKey& int
   return read_frequency(key, (*pair)[1], into.frequency);
 }
 
-Outcome read_dtype(std::string_view key, const json::value& value,
-                   std::optional<CompanionElement>& into) {
-  if (value.is_string()) into = value_named<CompanionElement>(value.get_string());
-  if (into) return {};
-  std::vector<std::string_view> names;
-  const auto elements = values_of<CompanionElement>();
-  for (const CompanionElement element : elements) names.push_back(name_of(element));
-  return wrong(key, value, "must be " + listed(names, " or "));
-}
-
 // The keys of a companion that is an object.
-Outcome read_companion(const std::string& key, const json::object& table, CompanionKey& into) {
+Outcome read_companion(const std::string& key, const json::object& table, CompanionSource& into) {
+  std::string path, field;
   for (const auto& [name, value] : table) {
     const std::string full = key + "." + std::string(name);
     Outcome read;
     if (name == "path")
-      read = read_path(full, value, into.path);
+      read = read_path(full, value, path);
     else if (name == "field")
-      read = read_text(full, value, into.field);
+      read = read_text(full, value, field);
     else if (name == "frames_per_entry")
-      read = read_count(full, value, 1u, 1u << 30, into.frames_per_entry);
+      read = read_count(full, value, 1u, 1u << 30, into.frames_per_entry.emplace());
     else if (name == "entries_per_frame")
-      read = read_count(full, value, 1u, 1u << 16, into.entries_per_frame);
+      read = read_count(full, value, 1u, 1u << 16, into.entries_per_frame.emplace());
     else if (name == "dtype")
-      read = read_dtype(full, value, into.dtype);
+      read = read_named(full, value, name_of<CompanionElement>, into.element);
     else
       read = unknown(full, {"path", "field", "frames_per_entry", "entries_per_frame", "dtype"});
     if (!read) return read.error();
   }
-  if (!into.path.empty() && !into.field.empty())
+  if (!path.empty() && !field.empty())
     return PlanError{key + ".field",
                      key + ".field cannot be set beside path: they are two sources"};
-  if (into.frames_per_entry > 0 && into.entries_per_frame > 0)
+  if (into.frames_per_entry && into.entries_per_frame)
     return PlanError{key + ".frames_per_entry",
                      key + ".frames_per_entry cannot be set beside entries_per_frame"};
+  into.from = path.empty() ? field : path;
   return {};
 }
 
@@ -99,16 +78,16 @@ Outcome read_streams(std::string_view key, const json::value& value,
 }
 
 Outcome read_companions(std::string_view key, const json::value& value,
-                        std::vector<CompanionKey>& into) {
+                        std::vector<CompanionSource>& into) {
   const auto* table = value.if_object();
   if (table == nullptr) return wrong(key, value, "must be an object of names and sources");
   for (const auto& [name, source] : *table) {
-    CompanionKey& companion = into.emplace_back();
+    CompanionSource& companion = into.emplace_back();
     companion.name = name;
     const std::string full = std::string(key) + "." + std::string(name);
     const auto* object = source.if_object();
     const auto read = object != nullptr ? read_companion(full, *object, companion)
-                                        : read_path(full, source, companion.path);
+                                        : read_path(full, source, companion.from);
     if (!read) return read.error();
   }
   return {};

@@ -76,11 +76,10 @@ DatasetKeys keys_from(const nb::dict& given) {
 
 nb::list companions(const DatasetKeys& keys) {
   nb::list list;
-  for (const training::CompanionKey& companion : keys.companions)
-    list.append(nb::make_tuple(companion.name,
-                               companion.path.empty() ? companion.field : companion.path,
-                               companion.frames_per_entry, companion.entries_per_frame,
-                               companion.dtype ? nb::cast(name_of(*companion.dtype)) : nb::none()));
+  for (const training::CompanionSource& companion : keys.companions)
+    list.append(nb::make_tuple(
+        companion.name, companion.from, companion.frames_per_entry, companion.entries_per_frame,
+        companion.element ? nb::cast(name_of(*companion.element)) : nb::none()));
   return list;
 }
 

@@ -38,18 +38,16 @@ Enum named(const std::string& name) {
   return *value;
 }
 
-// (name, from, frames_per_entry, entries_per_frame, element); a ratio of 0 is not given.
+// (name, from, frames_per_entry, entries_per_frame, element)
 std::vector<CompanionSource> sources_from(nb::iterable entries) {
+  using Ratio = std::optional<std::uint32_t>;
   std::vector<CompanionSource> sources;
-  const auto given = [](nb::handle ratio) -> std::optional<std::uint32_t> {
-    const auto value = nb::cast<std::uint32_t>(ratio);
-    return value == 0 ? std::nullopt : std::optional(value);
-  };
   for (const nb::handle entry : entries) {
-    auto& source = sources.emplace_back(CompanionSource{.name = bytes_of(entry[0]),
-                                                        .from = bytes_of(entry[1]),
-                                                        .frames_per_entry = given(entry[2]),
-                                                        .entries_per_frame = given(entry[3])});
+    auto& source =
+        sources.emplace_back(CompanionSource{.name = bytes_of(entry[0]),
+                                             .from = bytes_of(entry[1]),
+                                             .frames_per_entry = nb::cast<Ratio>(entry[2]),
+                                             .entries_per_frame = nb::cast<Ratio>(entry[3])});
     if (!entry[4].is_none())
       source.element = named<CompanionElement>(nb::cast<std::string>(entry[4]));
   }

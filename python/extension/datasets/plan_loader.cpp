@@ -27,18 +27,7 @@ namespace {
 
 namespace nb = nanobind;
 using training::DataError;
-using training::LoaderSettings;
 using training::LoaderStats;
-
-LoaderSettings settings_of(const DatasetPlan& made) {
-  auto settings = training::loader_settings(made.keys, made.catalog->frame_type());
-  if (!settings) refuse(settings.error().message);
-  if (made.options.chunk) {
-    settings->context = made.options.chunk->columns().context;
-    settings->repeat = made.options.chunk->pad == Pad::repeat;
-  }
-  return std::move(*settings);
-}
 
 [[noreturn]] void raise_error(const DataError& error) {
   raise("data_error", error.error.message, name_of(error.error.fault), error.stream, error.name,
@@ -114,12 +103,13 @@ PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint6
       frames_(made.catalog->frame_type()),
       stride_(stride),
       process_(::getpid()) {
-  LoaderSettings settings = settings_of(made);
-  settings.stride = stride;
-  settings.first_step = first_step;
-  frames_.element = settings.dtype;
-  fills_itself_ = settings.threads == 0;
-  loader_ = std::make_unique<training::Loader>(made.catalog, made.plan, settings, made.function);
+  auto settings = training::loader_settings(made.keys, frames_, made.options.chunk);
+  if (!settings) refuse(settings.error().message);
+  settings->stride = stride;
+  settings->first_step = first_step;
+  frames_.element = settings->dtype;
+  fills_itself_ = settings->threads == 0;
+  loader_ = std::make_unique<training::Loader>(made.catalog, made.plan, *settings, made.function);
   // In a forked process, the locks of the former one may be held.
   if (former && !former->is_forked()) loader_->follow(*former->loader_);
 }

@@ -33,7 +33,7 @@ TEST_CASE("a server of batches needs only a plan, and listens for trainers on a 
   CHECK("unix:" + options.workers == default_trainers_url());
   CHECK_FALSE(options.workers_remote);
   CHECK(readable(options.admin) == "127.0.0.1:9465");
-  CHECK(options.plan.keys.slots == 8);
+  CHECK(options.plan.keys.plan.slots == 8);
   CHECK(options.plan.keys.streams.at(0).path == "speech");
   CHECK_FALSE(options.plan.epochs);
 }

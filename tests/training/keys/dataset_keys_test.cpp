@@ -36,41 +36,40 @@ TEST_CASE("all keys of a data set are read") {
     "prefetch": 3, "threads": 2, "buffers": 9, "companions": {"vad": "labels"}})");
   CHECK(all.streams == std::vector<StreamsKey>{{"speech", 1}});
   CHECK(all.chunk == R"({"size":"100ms"})");
-  CHECK(all.mode == PlanMode::stateless);
-  CHECK(all.rows == 16);
+  CHECK(all.plan.mode == PlanMode::stateless);
+  CHECK(all.plan.rows == 16);
   CHECK(all.rate == 16000);
   CHECK(all.channels == 2);
   CHECK(all.frames == Element::s16);
   CHECK(all.dtype == Element::f32);
-  CHECK(all.seed == 18446744073709551615u);
-  CHECK_FALSE(all.shuffle);
-  CHECK(all.shuffle_window == 100);
-  CHECK(all.max_padded_frames == 5000);
-  CHECK(all.max_waste == 0.1);
-  CHECK(all.buckets == std::vector<std::uint32_t>{10, 20});
-  CHECK_FALSE(all.drop_last);
-  CHECK(all.width_buckets == std::vector<std::uint32_t>{1600});
+  CHECK(all.plan.seed == 18446744073709551615u);
+  CHECK_FALSE(all.plan.shuffle);
+  CHECK(all.plan.shuffle_window == 100);
+  CHECK(all.plan.max_padded_frames == 5000);
+  CHECK(all.plan.max_waste == 0.1);
+  CHECK(all.plan.buckets == std::vector<std::uint32_t>{10, 20});
+  CHECK_FALSE(all.plan.drop_last);
+  CHECK(all.plan.width_buckets == std::vector<std::uint32_t>{1600});
   CHECK(all.loader.rank == Rank{1, 4});
   CHECK(all.loader.device == "cuda:0");
   CHECK(all.loader.prefetch == 3);
   CHECK(all.loader.threads == 2);
   CHECK(all.loader.buffers == 9);
-  CHECK(all.companions ==
-        std::vector<CompanionKey>{{.name = "vad", .path = "labels", .field = ""}});
+  CHECK(all.companions == std::vector<CompanionSource>{{.name = "vad", .from = "labels"}});
   CHECK(keys(R"({"slots": 32, "dim": 80})").dim == 80);
-  CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").max_pad_size == 3);
+  CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").plan.max_pad_size == 3);
 }
 
 TEST_CASE("null counts as a missing key") {
   const DatasetKeys none = keys(R"({"chunk": null, "rows": null, "channels": null})");
   CHECK_FALSE(none.chunk);
-  CHECK(none.rows == 0);
+  CHECK(none.plan.rows == 0);
   CHECK_FALSE(none.channels);
 }
 
 TEST_CASE("streams are a path, or a list with frequencies") {
-  CHECK(keys(R"({"streams": ["a", ["b", 0.25], [null, 2], {"path": "c", "frequency": 3}]})")
-            .streams == std::vector<StreamsKey>{{"a", 1}, {"b", 0.25}, {"", 2}, {"c", 3}});
+  CHECK(keys(R"({"streams": ["a", ["b", 0.25], [null, 2]]})").streams ==
+        std::vector<StreamsKey>{{"a", 1}, {"b", 0.25}, {"", 2}});
   CHECK(error(R"({"streams": []})") ==
         "streams = [] must be a path, or a list of paths and of pairs [path, frequency]");
   CHECK(error(R"({"streams": [["a", -1]]})") ==
@@ -82,10 +81,12 @@ TEST_CASE("a companion has a path or a field, and its entries") {
     "clean": "clean", "words": {"field": "w", "frames_per_entry": 160},
     "codes": {"path": "c", "entries_per_frame": 2, "dtype": "u8"}, "own": null}})")
                               .companions;
-  CHECK(companions == std::vector<CompanionKey>{{"clean", "clean", "", 0, 0},
-                                                {"words", "", "w", 160, 0},
-                                                {"codes", "c", "", 0, 2, CompanionElement::u8},
-                                                {"own", "", "", 0, 0}});
+  CHECK(companions ==
+        std::vector<CompanionSource>{
+            {.name = "clean", .from = "clean"},
+            {.name = "words", .from = "w", .frames_per_entry = 160},
+            {.name = "codes", .from = "c", .entries_per_frame = 2, .element = CompanionElement::u8},
+            {.name = "own", .from = ""}});
   CHECK(error(R"({"companions": {"a": {"path": "x", "field": "y"}}})") ==
         "companions.a.field cannot be set beside path: they are two sources");
   CHECK(error(R"({"companions": {"a": {"frames_per_entry": 2, "entries_per_frame": 2}}})") ==
@@ -149,16 +150,10 @@ TEST_CASE("frequencies are options only if one is not 1") {
 }
 
 TEST_CASE("the type of the tensor is that of the frames by default") {
-  CHECK(loader_settings(keys("{}"), {})->dtype == Element::s16);
-  CHECK(loader_settings(keys(R"({"dtype": "f32"})"), {})->dtype == Element::f32);
-  CHECK_FALSE(loader_settings(keys(R"({"dtype": "s16"})"), {.element = Element::f32}).has_value());
-}
-
-TEST_CASE("a server's address is no path") {
-  CHECK(is_served(keys(R"({"streams": "tcp://host:5556"})")));
-  CHECK(is_served(keys(R"({"streams": ["tcp://a:1", "tcp://b:1"]})")));
-  CHECK_FALSE(is_served(keys(R"({"streams": "speech"})")));
-  CHECK_FALSE(is_served(keys("{}")));
+  CHECK(loader_settings(keys("{}"), {}, {})->dtype == Element::s16);
+  CHECK(loader_settings(keys(R"({"dtype": "f32"})"), {}, {})->dtype == Element::f32);
+  CHECK_FALSE(
+      loader_settings(keys(R"({"dtype": "s16"})"), {.element = Element::f32}, {}).has_value());
 }
 
 }  // namespace
