@@ -72,11 +72,6 @@ std::vector<std::uint64_t> verify(const training::Catalog& catalog, std::ostream
   return streams;
 }
 
-// Streams without frames are in no batch.
-void print_empty(const training::Catalog& catalog, std::ostream& out) {
-  if (const auto text = training::empty_streams_text(catalog)) out << *text << '\n';
-}
-
 // True: all is good. The error is one line.
 Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out,
                               Progress& progress) {
@@ -97,7 +92,7 @@ Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out
   if (!catalog) return catalog.error().message;
   progress.clear();
   print_total(**catalog, out);
-  print_empty(**catalog, out);
+  if (const auto text = training::empty_streams_text(**catalog)) out << *text << '\n';
   std::vector<std::uint64_t> bad;
   if (arguments.verify) bad = verify(**catalog, out, progress);
   if (arguments.good.empty()) return bad.empty();

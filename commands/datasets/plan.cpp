@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json.hpp>
 #include <charconv>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -12,9 +15,9 @@
 #include <utility>
 
 #include "base/enum_names.h"
+#include "chunker/chunker.h"
 #include "commands/console/command_line.h"
 #include "commands/console/console.h"
-#include "commands/datasets/listed_lengths.h"
 #include "training/catalogs/open_catalog.h"
 #include "training/contract/plan_options.h"
 #include "training/plans/make_plan.h"
@@ -48,10 +51,6 @@ std::string option_of(const std::string& key) {
   return "--" + (found == names.end() ? key : std::string(found->second));
 }
 
-std::string text_of(const training::PlanError& error) {
-  return option_of(error.key) + ": " + error.message;
-}
-
 // The rule for frames of this type; nullopt: whole streams, which size=0 means.
 Result<std::optional<ChunkRule>, std::string> rule_of(const std::string& spec,
                                                       const FrameType& type) {
@@ -68,14 +67,48 @@ Result<std::optional<ChunkRule>, std::string> rule_of(const std::string& spec,
   return std::optional(*rule);
 }
 
+// Streams of audio without frames, to look at a plan. Stream i has its number as its name.
+class ListedLengths final : public Catalog {
+ public:
+  explicit ListedLengths(std::vector<std::uint64_t> lengths) : lengths_(std::move(lengths)) {}
+
+  const FrameType& frame_type() const override { return type_; }
+  std::uint64_t size() const override { return lengths_.size(); }
+  std::uint64_t frames(std::uint64_t stream) const override { return lengths_[stream]; }
+  std::string name(std::uint64_t stream) const override { return std::to_string(stream); }
+  std::uint64_t digest() const override { return 0; }
+  // There is nothing to read.
+  std::unique_ptr<training::CatalogReader> reader() const override { return nullptr; }
+
+ private:
+  FrameType type_;
+  std::vector<std::uint64_t> lengths_;
+};
+
+// Reads a JSON array of lengths in frames. The error names the file.
+OpenedStreams open_lengths(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return path + ": cannot be read";
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  boost::json::error_code failed;
+  const boost::json::value parsed = boost::json::parse(text, failed);
+  const auto* array = failed ? nullptr : parsed.if_array();
+  if (array == nullptr) return path + ": must be a JSON array of lengths in frames";
+  std::vector<std::uint64_t> lengths;
+  for (const boost::json::value& value : *array) {
+    boost::json::error_code invalid;
+    lengths.push_back(value.to_number<std::uint64_t>(invalid));
+    if (invalid || lengths.back() > max_position)
+      return path + ": " + boost::json::serialize(value) + " must be a whole number from 0 to " +
+             std::to_string(max_position);
+  }
+  return std::make_shared<const ListedLengths>(std::move(lengths));
+}
+
 OpenedStreams open(const PlanArguments& arguments) {
   if (arguments.streams.empty() == arguments.lengths.empty())
     return std::string("exactly one of --streams and --lengths must be given");
-  if (!arguments.lengths.empty()) {
-    auto lengths = ListedLengths::read(arguments.lengths);
-    if (!lengths) return lengths.error();
-    return std::make_shared<const ListedLengths>(std::move(*lengths));
-  }
+  if (!arguments.lengths.empty()) return open_lengths(arguments.lengths);
   training::CatalogSettings settings;
   settings.path = arguments.streams;
   auto catalog = training::open_catalog(settings);
@@ -115,7 +148,7 @@ PlanOutcome print(const PlanArguments& arguments, Console& console) try {
   const auto options = options_of(arguments, (*catalog)->frame_type());
   if (!options) return options.error();
   const auto plan = training::make_plan(**catalog, *options, arguments.rank);
-  if (!plan) return text_of(plan.error());
+  if (!plan) return option_of(plan.error().key) + ": " + plan.error().message;
   const auto epoch = (*plan)->epoch(arguments.epoch);
   if (const auto warning =
           training::padding_warning(**catalog, *options, arguments.rank, epoch->totals()))

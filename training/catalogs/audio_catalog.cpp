@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/catalogs/audio_catalog.h"
 
-#include <cassert>
 #include <utility>
 
 #include "schemas/text.h"
@@ -38,10 +37,6 @@ class AudioFrameReader final : public FrameReader {
     failed_ = failed_ || !frames;
     return frames;
   }
-  Result<Bytes, ReadError> entries(std::size_t /*companion*/, EntryRange /*range*/) override {
-    assert(false);
-    return Bytes();
-  }
   std::size_t memory() const override { return source_->memory(); }
 
  private:
@@ -62,8 +57,7 @@ class AudioCatalogReader final : public CatalogReader {
       if (!opened) return opened.error();
       source = std::move(*opened);
     }
-    return std::unique_ptr<FrameReader>(
-        std::make_unique<AudioFrameReader>(stream, std::move(source), idle_));
+    return std::make_unique<AudioFrameReader>(stream, std::move(source), idle_);
   }
 
  private:
@@ -114,14 +108,6 @@ AudioCatalog::AudioCatalog(AudioIndex index, Element element)
       base_(std::move(index.base)),
       type_(typed(index_.frame_type(), element)),
       digest_(digest_of(index_.digest(), type_)) {}
-
-std::string AudioCatalog::name(std::uint64_t stream) const {
-  return std::string(index_.stream(stream).name);
-}
-
-std::string AudioCatalog::meta(std::uint64_t stream) const {
-  return std::string(index_.stream(stream).meta);
-}
 
 std::unique_ptr<CatalogReader> AudioCatalog::reader() const {
   return std::make_unique<AudioCatalogReader>(*this);

@@ -20,8 +20,12 @@ class AudioCatalog final : public Catalog {
   const FrameType& frame_type() const override { return type_; }
   std::uint64_t size() const override { return index_.size(); }
   std::uint64_t frames(std::uint64_t stream) const override { return index_.frames(stream); }
-  std::string name(std::uint64_t stream) const override;
-  std::string meta(std::uint64_t stream) const override;
+  std::string name(std::uint64_t stream) const override {
+    return std::string(index_.stream(stream).name);
+  }
+  std::string meta(std::uint64_t stream) const override {
+    return std::string(index_.stream(stream).meta);
+  }
   std::uint64_t digest() const override { return digest_; }
   std::unique_ptr<CatalogReader> reader() const override;
 

@@ -87,8 +87,7 @@ OpenedArray open_npy(const std::string& path) {
   const std::uint64_t entry = size_of(shape->element) * shape->values;
   if (header->begin > bytes.size() || shape->entries > (bytes.size() - header->begin) / entry)
     return ReadError{DataFault::length, path + ": ends before its last entry"};
-  return std::unique_ptr<CompanionArray>(
-      std::make_unique<NpyArray>(std::move(*file), *shape, header->begin));
+  return std::make_unique<NpyArray>(std::move(*file), *shape, header->begin);
 }
 
 OpenedArray open_audio_array(const std::string& path, Element element) {
@@ -102,7 +101,7 @@ OpenedArray open_audio_array(const std::string& path, Element element) {
   if (!source) return source.error();
   const Shape shape{
       .element = companion_element(element), .values = scanned.channels, .entries = scanned.frames};
-  return std::unique_ptr<CompanionArray>(std::make_unique<AudioArray>(std::move(*source), shape));
+  return std::make_unique<AudioArray>(std::move(*source), shape);
 }
 
 }  // namespace millrace::training

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "training/catalogs/companion_format.h"
 #include "training/catalogs/frames/idle_sources.h"
 #include "training/catalogs/index/stream_digest.h"
 
@@ -83,8 +82,8 @@ class CompanionCatalogReader final : public CatalogReader {
       }
       arrays.push_back(std::move(array));
     }
-    return std::unique_ptr<FrameReader>(std::make_unique<CompanionFrameReader>(
-        stream, std::move(*frames), std::move(arrays), idle_));
+    return std::make_unique<CompanionFrameReader>(stream, std::move(*frames), std::move(arrays),
+                                                  idle_);
   }
 
  private:
@@ -122,8 +121,8 @@ OpenedCatalog with_companions(std::shared_ptr<const Catalog> catalog,
     files.push_back(std::move(*found));
     formats.push_back(std::move(*format));
   }
-  return std::shared_ptr<const Catalog>(
-      std::make_shared<CompanionCatalog>(std::move(catalog), std::move(files), std::move(formats)));
+  return std::make_shared<CompanionCatalog>(std::move(catalog), std::move(files),
+                                            std::move(formats));
 }
 
 }  // namespace millrace::training

@@ -55,4 +55,9 @@ class CompanionFiles {
   bool last_part_ = false;  // only the last parts of names count
 };
 
+// The format of a companion: from the settings, the first companions, and their lengths. Opens as
+// few files as are sufficient, and at most 1000. The error names the file.
+Result<CompanionFormat, CatalogError> find_format(const Catalog& catalog,
+                                                  const CompanionFiles& files);
+
 }  // namespace millrace::training

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/companion_format.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "training/catalogs/companion_files.h"
 #include "training/catalogs/companion_ratio.h"
 
 namespace millrace::training {

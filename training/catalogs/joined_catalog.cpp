@@ -42,35 +42,6 @@ JoinedCatalog::Place JoinedCatalog::place(std::uint64_t stream) const {
   return {.part = part, .stream = stream - begins_[part]};
 }
 
-std::uint64_t JoinedCatalog::frames(std::uint64_t stream) const {
-  const Place at = place(stream);
-  return part(at).frames(at.stream);
-}
-
-std::string JoinedCatalog::name(std::uint64_t stream) const {
-  const Place at = place(stream);
-  return part(at).name(at.stream);
-}
-
-std::string JoinedCatalog::meta(std::uint64_t stream) const {
-  const Place at = place(stream);
-  return part(at).meta(at.stream);
-}
-
-bool JoinedCatalog::has_events(std::uint64_t stream) const {
-  const Place at = place(stream);
-  return part(at).has_events(at.stream);
-}
-
-std::vector<InnerEvent> JoinedCatalog::events(std::uint64_t stream) const {
-  const Place at = place(stream);
-  return part(at).events(at.stream);
-}
-
-std::span<const CompanionFormat> JoinedCatalog::companions() const {
-  return parts_.front()->companions();
-}
-
 std::unique_ptr<CatalogReader> JoinedCatalog::reader() const {
   std::vector<std::unique_ptr<CatalogReader>> readers;
   for (const auto& part : parts_) readers.push_back(part->reader());

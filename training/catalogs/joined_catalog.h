@@ -19,13 +19,17 @@ class JoinedCatalog final : public Catalog {
 
   const FrameType& frame_type() const override { return parts_.front()->frame_type(); }
   std::uint64_t size() const override { return begins_.back(); }
-  std::uint64_t frames(std::uint64_t stream) const override;
-  std::string name(std::uint64_t stream) const override;
-  std::string meta(std::uint64_t stream) const override;
-  bool has_events(std::uint64_t stream) const override;
-  std::vector<InnerEvent> events(std::uint64_t stream) const override;
+  std::uint64_t frames(std::uint64_t stream) const override { return of(&Catalog::frames, stream); }
+  std::string name(std::uint64_t stream) const override { return of(&Catalog::name, stream); }
+  std::string meta(std::uint64_t stream) const override { return of(&Catalog::meta, stream); }
+  bool has_events(std::uint64_t stream) const override { return of(&Catalog::has_events, stream); }
+  std::vector<InnerEvent> events(std::uint64_t stream) const override {
+    return of(&Catalog::events, stream);
+  }
   std::uint64_t digest() const override { return digest_; }
-  std::span<const CompanionFormat> companions() const override;
+  std::span<const CompanionFormat> companions() const override {
+    return parts_.front()->companions();
+  }
   std::vector<std::uint64_t> parts() const override { return begins_; }
   std::unique_ptr<CatalogReader> reader() const override;
 
@@ -37,7 +41,12 @@ class JoinedCatalog final : public Catalog {
   Place place(std::uint64_t stream) const;
 
  private:
-  const Catalog& part(const Place& place) const { return *parts_[place.part]; }
+  // The answer of the part that has the stream.
+  template <class Answer>
+  Answer of(Answer (Catalog::*get)(std::uint64_t) const, std::uint64_t stream) const {
+    const Place at = place(stream);
+    return (parts_[at.part].get()->*get)(at.stream);
+  }
 
   const Parts parts_;
   std::vector<std::uint64_t> begins_{0};

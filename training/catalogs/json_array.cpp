@@ -109,7 +109,7 @@ OpenedArray parse_json_array(std::string_view text, const std::string& label,
   for (const json::value& number : numbers)
     if (!append(bytes, number, shape.element))
       return fault(label, "has a value that its type cannot represent");
-  return std::unique_ptr<CompanionArray>(std::make_unique<JsonArray>(std::move(bytes), shape));
+  return std::make_unique<JsonArray>(std::move(bytes), shape);
 }
 
 }  // namespace millrace::training

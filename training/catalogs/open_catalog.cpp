@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "chunker/lengths.h"
 #include "input/audio_file.h"
 #include "training/catalogs/audio_catalog.h"
 #include "training/catalogs/index/audio_faults.h"
@@ -28,13 +29,6 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-std::string number(double value) {
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
 // True if the streams have the rate and the channels that the settings want.
 bool matches(const FrameType& type, const CatalogSettings& settings) {
   return settings.rate.value_or(type.rate) == type.rate &&
@@ -42,7 +36,7 @@ bool matches(const FrameType& type, const CatalogSettings& settings) {
 }
 
 std::string type_text(double rate, std::uint32_t values) {
-  return number(rate) + " frames per second of " + std::to_string(values) + " values";
+  return readable(rate) + " frames per second of " + std::to_string(values) + " values";
 }
 
 std::string type_text(const FrameType& type) {

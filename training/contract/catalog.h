@@ -55,8 +55,8 @@ class FrameReader {
   // without a file.
   virtual std::string file() const { return {}; }
 
-  // The entries of companion number `companion`. Requires: they are entries of the stream.
-  virtual Result<Bytes, ReadError> entries(std::size_t companion, EntryRange range) = 0;
+  // The entries of a companion, by its number. Requires: they are entries of the stream.
+  virtual Result<Bytes, ReadError> entries(std::size_t, EntryRange) { return Bytes(); }
 
   // The memory that it keeps, in bytes, without mapped files. It grows only in the calls above.
   virtual std::size_t memory() const = 0;

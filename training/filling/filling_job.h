@@ -24,6 +24,13 @@ namespace millrace::training {
 // its own rows. The last of them passes it to the consumer.
 struct FillingJob {
   enum class Kind : std::uint8_t { batch, epoch_end, no_buffer, failed };
+  // A row that could not be written.
+  struct Failure {
+    std::size_t row = 0;
+    ReadError error;
+    std::exception_ptr thrown{};  // then there is no `error`
+    std::uint64_t good = 0;       // as FailedStream::good
+  };
 
   FillingJob(const RowFormat& format, std::uint32_t slots, std::size_t parts)
       : writer(format, slots), failures(parts), left_out(parts), slots_(slots) {}
@@ -31,7 +38,6 @@ struct FillingJob {
   // Writes message.opened.
   void list_opened();
   // The failure at the first row that could not be written, of all parts.
-  struct Failure;
   const Failure* first_failure() const;
   // The error of a job that failed. Throws the exception if that is why.
   DataError error(const Catalog& catalog) const;
@@ -52,14 +58,7 @@ struct FillingJob {
   worker_protocol::HandedBatch message{};
   std::atomic<std::uint32_t> remaining{0};
 
-  // The failure at the first row that could not be written, by part.
-  struct Failure {
-    std::size_t row = 0;
-    ReadError error;
-    std::exception_ptr thrown{};  // then there is no `error`
-    std::uint64_t good = 0;       // as FailedStream::good
-  };
-  std::vector<std::optional<Failure>> failures;
+  std::vector<std::optional<Failure>> failures;  // the first of each part
 
   // Rows of streams that have failed, where these are skipped, by part: the numbers of rows in
   // `planned`, and the failures of streams that have failed here.

@@ -47,7 +47,7 @@ bool RowFiller::is_mine(const PlannedRow& row) const {
 void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
   const auto& framed = job.planned.framed;
   const std::uint64_t epoch = job.planned.epoch;
-  begin_epoch(epoch);
+  if (part_.failed) forget_old(*part_.failed, epoch);
   for (const FillingJob::Failure& refused : job.refused)
     if (const auto& row = framed[refused.row]; is_mine(row) && !has_failed(row, epoch))
       set_failed(job, refused.row, refused.error);
@@ -81,10 +81,6 @@ void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
       streams_.close_if_ended(mark);
       if (has_failed(mark, epoch)) job.left_out[part_.part].marks.push_back(at);
     }
-}
-
-void RowFiller::begin_epoch(std::uint64_t epoch) {
-  if (part_.failed) forget_old(*part_.failed, epoch);
 }
 
 // Without slots, rows from before the bad frame may come after others.
@@ -125,10 +121,9 @@ std::optional<RowFiller::Found> RowFiller::find(FillingJob& job, std::uint32_t a
 }
 
 // `next` is the window that is written after this one.
-bool RowFiller::write(FillingJob& job, const Found& row, Bytes next) {
-  if (!attempt(job, row.at, [&] { return put(job, row, next); })) return false;
-  streams_.close_if_ended(job.planned.framed[row.at]);
-  return true;
+void RowFiller::write(FillingJob& job, const Found& row, Bytes next) {
+  if (attempt(job, row.at, [&] { return put(job, row, next); }))
+    streams_.close_if_ended(job.planned.framed[row.at]);
 }
 
 // False: the step failed, which is in job.failures then.

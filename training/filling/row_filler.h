@@ -48,8 +48,7 @@ class RowFiller {
 
   bool is_mine(const PlannedRow& row) const;
   std::optional<Found> find(FillingJob& job, std::uint32_t at);
-  bool write(FillingJob& job, const Found& row, Bytes next);
-  void begin_epoch(std::uint64_t epoch);
+  void write(FillingJob& job, const Found& row, Bytes next);
   bool has_failed(const PlannedRow& row, std::uint64_t epoch) const;
   void leave_out(FillingJob& job, std::size_t at);
   void set_failed(FillingJob& job, std::size_t at, ReadError error);

@@ -19,26 +19,6 @@ std::string percent(double share) {
   return text.data();
 }
 
-// The first epoch with other numbers of slots.
-class Attempts {
- public:
-  Attempts(const Catalog& catalog, const PlanOptions& options)
-      : options_(options), streams_(catalog, options, 0), cutter_(catalog, options, 0) {}
-
-  bool suffices(std::uint32_t slots) const {
-    const Deal deal(streams_, cutter_,
-                    {.slots = slots,
-                     .shuffle = options_.shuffle,
-                     .key = draw_key(options_.seed, Purpose::slots, 0)});
-    return padding_of(deal.totals()) <= most_padding;
-  }
-
- private:
-  const PlanOptions& options_;
-  EpochStreams streams_;
-  StreamCutter cutter_;
-};
-
 }  // namespace
 
 double padding_of(const PlanTotals& totals) {
@@ -53,11 +33,17 @@ std::optional<std::string> padding_warning(const Catalog& catalog, const PlanOpt
   const std::string begin =
       percent(padding) + " of the rows are padding with slots = " + std::to_string(options.slots) +
       ": ";
-  const Attempts attempts(catalog, options);
+  const EpochStreams streams(catalog, options, 0);
+  const StreamCutter cutter(catalog, options, 0);
+  const std::uint64_t key = draw_key(options.seed, Purpose::slots, 0);
+  const auto suffices = [&](std::uint32_t slots) {
+    const Deal deal(streams, cutter, {.slots = slots, .shuffle = options.shuffle, .key = key});
+    return padding_of(deal.totals()) <= most_padding;
+  };
   // Less padding needs fewer slots. The steps become smaller as the number does.
   for (std::uint32_t groups = options.slots / rank.world; groups > 1;) {
     groups -= std::max(groups / 8, 1u);
-    if (attempts.suffices(groups * rank.world))
+    if (suffices(groups * rank.world))
       return begin + "slots = " + std::to_string(groups * rank.world) + " gives at most " +
              percent(most_padding);
   }

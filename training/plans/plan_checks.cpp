@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "training/plans/order/epoch_streams.h"
+#include "chunker/lengths.h"
 
 namespace millrace::training {
 namespace {
@@ -24,13 +24,6 @@ PlanError missing(std::string_view key, const std::string& sentence) {
 
 bool is_returnn(PlanMode mode) {
   return mode == PlanMode::returnn_classic || mode == PlanMode::returnn_torch;
-}
-
-std::string number(double value) {
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
 }
 
 // A key that only some modes have.
@@ -57,7 +50,7 @@ const std::array mode_keys{
             {false, true, true, true},
             "the slots determine the size of a batch"},
     ModeKey{"max_waste",
-            [](const PlanOptions& o) { return o.max_waste > 0 ? number(o.max_waste) : ""; },
+            [](const PlanOptions& o) { return o.max_waste > 0 ? readable(o.max_waste) : ""; },
             {false, true, false, false},
             "only stateless plans have this limit"},
     ModeKey{"shuffle_window",
@@ -107,7 +100,7 @@ Outcome check_frequencies(const Catalog& catalog, const PlanOptions& options) {
                                     " frequencies for " + std::to_string(parts) + " catalogs"};
   for (const double frequency : frequencies)
     if (!std::isfinite(frequency) || frequency < 0 || frequency > 1e6)
-      return PlanError{"streams", "streams has the frequency " + number(frequency) +
+      return PlanError{"streams", "streams has the frequency " + readable(frequency) +
                                       "; it must be between 0 and 1000000"};
   return {};
 }
@@ -167,7 +160,7 @@ Outcome check_limits(const PlanOptions& options) {
                                  "packed_batch_size"
                                : "a batch needs one of the limits rows and max_padded_frames");
   if (!(options.max_waste >= 0 && options.max_waste < 1))
-    return wrong("max_waste", number(options.max_waste), "must be at least 0 and less than 1");
+    return wrong("max_waste", readable(options.max_waste), "must be at least 0 and less than 1");
   return {};
 }
 

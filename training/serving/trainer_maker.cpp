@@ -44,8 +44,7 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
                            std::to_string(hello.credits)};
   MadeTrainer made;
   made.welcome = welcome_of(served_, plan, trainer, (*epochs)->get(trainer.epoch)->steps());
-  auto memory = local ? TrainerMemory::shared(buffers, slab, std::move(share))
-                      : TrainerMemory::own(buffers, slab, std::move(share));
+  auto memory = std::make_unique<TrainerMemory>(buffers, slab, std::move(share), local);
   if (local) {
     made.welcome.slabs = buffers;
     made.welcome.slab_bytes = slab;

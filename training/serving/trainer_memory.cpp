@@ -7,18 +7,12 @@
 
 namespace millrace::training {
 
-std::unique_ptr<TrainerMemory> TrainerMemory::shared(std::uint32_t slabs, std::size_t bytes,
-                                                     Share share) {
-  std::unique_ptr<TrainerMemory> memory(new TrainerMemory(slabs, bytes, std::move(share)));
-  memory->shared_ = SharedMemory::create(slabs * bytes);
-  return memory;
-}
-
-std::unique_ptr<TrainerMemory> TrainerMemory::own(std::uint32_t buffers, std::size_t bytes,
-                                                  Share share) {
-  std::unique_ptr<TrainerMemory> memory(new TrainerMemory(buffers, bytes, std::move(share)));
-  memory->own_.resize(buffers);
-  return memory;
+TrainerMemory::TrainerMemory(std::uint32_t count, std::size_t bytes, Share share, bool shared)
+    : count_(count), bytes_(bytes), share_(std::move(share)) {
+  if (shared)
+    shared_ = SharedMemory::create(count * bytes);
+  else
+    own_.resize(count);
 }
 
 MutableBytes TrainerMemory::memory(std::uint32_t buffer, std::size_t bytes) {

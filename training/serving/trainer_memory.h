@@ -21,10 +21,9 @@ namespace millrace::training {
 // As BatchBuffers. descriptor() and close_descriptor() are called by the owner's thread.
 class TrainerMemory final : public BatchBuffers {
  public:
-  // Slabs of shared memory. `bytes`: of one slab. Throws std::system_error.
-  static std::unique_ptr<TrainerMemory> shared(std::uint32_t slabs, std::size_t bytes, Share share);
-  // Buffers that are allocated when they are first written, each of at most `bytes` bytes.
-  static std::unique_ptr<TrainerMemory> own(std::uint32_t buffers, std::size_t bytes, Share share);
+  // `shared`: slabs of shared memory. Otherwise buffers, which are allocated when they are first
+  // written. `bytes`: of a slab, and the most of a buffer. Throws std::system_error.
+  TrainerMemory(std::uint32_t count, std::size_t bytes, Share share, bool shared);
 
   MutableBytes memory(std::uint32_t buffer, std::size_t bytes) override;
   std::size_t most_bytes() const override { return bytes_; }
@@ -38,9 +37,6 @@ class TrainerMemory final : public BatchBuffers {
   void close_descriptor() { shared_->close_descriptor(); }
 
  private:
-  TrainerMemory(std::uint32_t count, std::size_t bytes, Share share)
-      : count_(count), bytes_(bytes), share_(std::move(share)) {}
-
   struct Deleter {
     void operator()(std::byte* memory) const {
       ::operator delete[](memory, std::align_val_t{slab_alignment});

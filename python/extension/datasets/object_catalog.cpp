@@ -28,7 +28,6 @@ class Reader final : public FrameReader {
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
     return frames_.read(begin, count);
   }
-  Result<Bytes, ReadError> entries(std::size_t, EntryRange) override { return Bytes(); }
   std::string file() const override { return frames_.file(); }
   std::size_t memory() const override { return frames_.memory(); }
 

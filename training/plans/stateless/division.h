@@ -1,19 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "training/contract/plan.h"
-#include "training/plans/stateless/batch_ranges.h"
 #include "training/plans/stateless/item_order.h"
 #include "training/plans/stateless/row_maker.h"
 
 namespace millrace::training {
 
 class StatelessEpoch;
+
+// A sequence of items divided into batches: batches of equal size, or any batches. Immutable.
+class BatchRanges {
+ public:
+  // Batches of `each` items; the last may have fewer. Requires: each >= 1.
+  BatchRanges(std::uint64_t items, std::uint64_t each) : items_(items), each_(each) {}
+  // Batches that begin at these items, ascending from 0.
+  BatchRanges(std::uint64_t items, std::vector<std::uint64_t> begins)
+      : items_(items), each_(0), begins_(std::move(begins)) {}
+
+  std::uint64_t size() const { return each_ == 0 ? begins_.size() : (items_ + each_ - 1) / each_; }
+  // The items of a batch: [first, second).
+  std::pair<std::uint64_t, std::uint64_t> operator[](std::uint64_t batch) const {
+    if (each_ > 0) return {batch * each_, std::min((batch + 1) * each_, items_)};
+    return {begins_[batch], batch + 1 < begins_.size() ? begins_[batch + 1] : items_};
+  }
+
+ private:
+  std::uint64_t items_, each_;
+  std::vector<std::uint64_t> begins_;
+};
 
 // The rows of one bucket in batches. At each step, all ranks have batches of one group.
 struct BatchGroup {
