@@ -215,7 +215,6 @@ void Loader::use_on(const WorkerBatch& batch, DeviceStream stream) {
 }
 int Loader::ordinal() const { return impl_->buffers.ordinal(); }
 
-void Loader::give_back(const SlabRef& slab) { impl_->give_back(slab.index, {}); }
 void Loader::give_back(WorkerBatch& batch) {
   const std::uint32_t buffer = batch.slab().index;
   impl_->give_back(buffer, batch.release());

@@ -104,8 +104,6 @@ class Loader {
   int ordinal() const;
   // The batch is not used any more. On a device: except by the work that the streams of use_on()
   // have now.
-  void give_back(const SlabRef& slab);
-  // The same. Uses the memory of the batch's message again.
   void give_back(WorkerBatch& batch);
 
   LoaderStats stats() const;

@@ -273,31 +273,6 @@ TEST_CASE("a ratio that lengths show by coincidence is asked for") {
   CHECK(no_other(ours, 160));
 }
 
-TEST_CASE("a ratio that divides no length of the streams is asked for") {
-  AudioFolder folder;
-  TemporaryDirectory labels;
-  const std::size_t count = GENERATE(101u, 98u);  // of librosa, and of Kaldi
-  for (const std::string name : {"a", "b", "c"}) {
-    folder.add(name + ".wav", 16'000, 1);
-    write_npy(labels / (name + ".npy"), "<f4", rows(count), ramp(count));
-  }
-  CHECK_THAT(
-      error_of({.path = folder.path(), .companions = {{.name = "vad", .from = labels.path()}}}),
-      Catch::Contains("perhaps by coincidence: give frames_per_entry"));
-}
-
-TEST_CASE("the error about a companion's length names the ratio and its origin") {
-  Labelled labelled;
-  labelled.write(100, 101);
-  write_npy(labelled.labels / "a.npy", "<f4", rows(99), ramp(99));
-  CatalogSettings settings = labelled.settings();
-  settings.companions[0].frames_per_entry = 160;
-  const auto opened = open_good(settings)->reader()->open(0);
-  REQUIRE(opened.has_error());
-  CHECK_THAT(opened.error().message,
-             Catch::EndsWith("need 100 with frames_per_entry = 160, which was given"));
-}
-
 TEST_CASE("labels of absolute paths are found below their common parent") {
   AudioFolder folder;
   TemporaryDirectory labels;

@@ -38,7 +38,7 @@ TEST_CASE("a batch does not change while it is kept") {
       for (const auto& [now, then] : kept) REQUIRE(copy_of(now) == then);
       while (kept.size() == 7 || (kept.size() > 1 && random() % 2 == 0)) {
         const auto at = kept.begin() + static_cast<std::ptrdiff_t>(random() % kept.size());
-        loader.give_back(at->first.slab());
+        loader.give_back(at->first);
         kept.erase(at);
       }
     }

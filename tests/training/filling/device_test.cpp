@@ -28,15 +28,8 @@ struct Fetch {
 
 // Does not wait.
 Fetch start_fetch(const WorkerBatch& batch, LoadedBatch expected, cuda::Fetcher& consumer) {
-  Fetch fetch{.expected = std::move(expected),
-              .tensor = {},
-              .slot = {},
-              .left = {},
-              .size = {},
-              .right = {},
-              .flags = {},
-              .reset = {},
-              .companions = {}};
+  Fetch fetch;
+  fetch.expected = std::move(expected);
   const SlabLayout layout = layout_of(batch.slab().shape);
   const std::size_t entries = batch.rows() + batch.marks().size();
   const DeviceArrays* arrays = batch.device();

@@ -17,16 +17,6 @@ using training::ReadError;
 
 namespace {
 
-using Read = Result<void, ReadError>;
-
-// Stream 4 fails from its frame 8 on.
-void break_stream(MemoryCatalog& catalog) {
-  catalog.on_read = [](std::uint64_t stream, std::uint64_t begin) -> Read {
-    if (stream == 4 && begin >= 8) return ReadError{DataFault::read, "four.wav: damaged"};
-    return {};
-  };
-}
-
 // The step of the plan in which a stream has the row that begins at `frame`.
 std::uint64_t step_of(const Eight& eight, std::uint64_t stream, std::uint64_t frame) {
   const ListedPlan plan(*eight.catalog, 3, eight.spec);
@@ -40,20 +30,19 @@ std::uint64_t step_of(const Eight& eight, std::uint64_t stream, std::uint64_t fr
 
 TEST_CASE("a stream that cannot be read is an error at its step, and again at the next call") {
   Eight eight;
-  break_stream(*eight.catalog);
+  eight.catalog->on_read = four_is_damaged;
   const std::uint64_t step = step_of(eight, 4, 8);
   for (const std::uint32_t threads : {0, 1, 3}) {
     auto loader = eight.loader({.threads = threads, .prefetch = 4});
     for (std::uint64_t i = 0; i < step; ++i) REQUIRE(next_copy(loader).has_value());
     for (int i = 0; i < 3; ++i) {
-      const auto batch = loader.next_until(soon());
-      REQUIRE(batch.has_error());
-      CHECK(batch.error().error.fault == DataFault::read);
-      CHECK(batch.error().error.message == "four.wav: damaged");
-      CHECK(batch.error().stream == 4);
-      CHECK(batch.error().name == "stream 4");
-      CHECK(batch.error().epoch == 0);
-      CHECK(batch.error().step == step);
+      const auto error = error_of(loader);
+      CHECK(error.error.fault == DataFault::read);
+      CHECK(error.error.message == "four.wav: damaged");
+      CHECK(error.stream == 4);
+      CHECK(error.name == "stream 4");
+      CHECK(error.epoch == 0);
+      CHECK(error.step == step);
       CHECK(loader.position() == PlanPosition{0, step});
     }
     loader.seek({0, step + 5});
@@ -73,9 +62,7 @@ TEST_CASE("if several rows of a batch fail, the first one is reported") {
   };
   for (const std::uint32_t threads : {0, 1, 3}) {
     auto loader = eight.loader({.threads = threads});
-    const auto batch = loader.next_until(soon());
-    REQUIRE(batch.has_error());
-    CHECK(batch.error().error.message == "file 0");
+    CHECK(error_of(loader).error.message == "file 0");
   }
 }
 
@@ -96,36 +83,21 @@ TEST_CASE("an exception of a reader comes at its step") {
   }
 }
 
-TEST_CASE("an epoch that cannot be distributed is an exception behind the batches before it") {
+TEST_CASE("an epoch that cannot be distributed, or planned, is an exception behind its batches") {
   Eight eight;
-  for (const std::uint32_t threads : {0, 2}) {
-    auto plan = std::make_shared<ListedPlan>(*eight.catalog, 3, eight.spec);
-    plan->on_epoch = [](std::uint64_t epoch) {
-      if (epoch == 1) throw std::runtime_error("frames() failed");
-    };
-    Loader loader(eight.catalog, plan, {.threads = threads});
-    CHECK(read_epoch(loader).size() == plan->batches().size());
-    CHECK_THROWS_WITH(loader.next_until(soon()), "frames() failed");
-    CHECK_THROWS_WITH(loader.next_until(soon()), "frames() failed");
-    loader.seek({0, 3});
-    CHECK(next_copy(loader).has_value());
-  }
-}
-
-TEST_CASE("an epoch whose rows cannot be planned is an exception behind the batches before it") {
-  Eight eight;
-  for (const std::uint32_t threads : {0, 2}) {
-    auto plan = std::make_shared<ListedPlan>(*eight.catalog, 3, eight.spec);
-    plan->on_cursor = [](std::uint64_t epoch) {
-      if (epoch == 1) throw std::runtime_error("events() failed");
-    };
-    Loader loader(eight.catalog, plan, {.threads = threads});
-    CHECK(read_epoch(loader).size() == plan->batches().size());
-    CHECK_THROWS_WITH(loader.next_until(soon()), "events() failed");
-    CHECK_THROWS_WITH(loader.next_until(soon()), "events() failed");
-    loader.seek({0, 3});
-    CHECK(next_copy(loader).has_value());
-  }
+  for (const std::uint32_t threads : {0, 2})
+    for (const auto step : {&ListedPlan::on_epoch, &ListedPlan::on_cursor}) {
+      auto plan = std::make_shared<ListedPlan>(*eight.catalog, 3, eight.spec);
+      (*plan).*step = [](std::uint64_t epoch) {
+        if (epoch == 1) throw std::runtime_error("frames() failed");
+      };
+      Loader loader(eight.catalog, plan, {.threads = threads});
+      CHECK(read_epoch(loader).size() == plan->batches().size());
+      CHECK_THROWS_WITH(loader.next_until(soon()), "frames() failed");
+      CHECK_THROWS_WITH(loader.next_until(soon()), "frames() failed");
+      loader.seek({0, 3});
+      CHECK(next_copy(loader).has_value());
+    }
 }
 
 TEST_CASE("no row is found and not yet written while a stream is opened") {
@@ -194,11 +166,10 @@ TEST_CASE("a value that is not finite is an error at its step, with the file and
     catalog->path = with_file ? "a.npy" : "";
     Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 1, Spec{.size = 5}), {});
     for (int step = 0; step < 2; ++step) REQUIRE(next_copy(loader).has_value());
-    const auto batch = loader.next_until(soon());
-    REQUIRE(batch.has_error());
-    CHECK(batch.error().step == 2);
-    CHECK(batch.error().error.fault == DataFault::format);
-    CHECK(batch.error().error.message ==
+    const auto error = error_of(loader);
+    CHECK(error.step == 2);
+    CHECK(error.error.fault == DataFault::format);
+    CHECK(error.error.message ==
           std::string(with_file ? "a.npy: " : "") + "a value of frame 12 is NaN or infinite");
   }
 }
@@ -210,7 +181,5 @@ TEST_CASE("an infinite value of f16 is an error") {
   catalog->add({.frames = bytes_of(values)});
   Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 1, Spec{.size = 4}), {});
   REQUIRE(next_copy(loader).has_value());
-  const auto batch = loader.next_until(soon());
-  REQUIRE(batch.has_error());
-  CHECK(batch.error().error.message == "a value of frame 5 is NaN or infinite");
+  CHECK(error_of(loader).error.message == "a value of frame 5 is NaN or infinite");
 }

@@ -133,28 +133,27 @@ TEST_CASE("a loader can be left while a function runs") {
 TEST_CASE("a function that fails, or returns another length, is an error at its step") {
   Eight eight;
   const auto function = std::make_shared<Function>();
-  function->then = [](std::uint64_t stream, auto&) -> Result<void, ReadError> {
-    if (stream == 4) return ReadError{DataFault::function, "augment: division by zero"};
-    return {};
+  const auto failure = [&](DataFault fault, auto of_four) {
+    function->then = [=](std::uint64_t stream, StreamFunction::Content& content) {
+      return stream == 4 ? of_four(content) : Read();
+    };
+    return failure_of(eight, function, fault);
   };
-  CHECK(failure_of(eight, function, DataFault::function) == "augment: division by zero");
-  function->then = [](std::uint64_t stream, auto&) -> Result<void, ReadError> {
-    if (stream == 4) throw std::runtime_error("out of memory");
-    return {};
-  };
-  CHECK(failure_of(eight, function, DataFault::function) == "out of memory");
-  function->then = [](std::uint64_t stream, auto& content) -> Result<void, ReadError> {
-    if (stream == 4) content.frames.pop_back();
-    return {};
-  };
-  CHECK(failure_of(eight, function, DataFault::length) ==
-        "the function returned 18 frames and a part of another; needed: 19");
-  function->then = [](std::uint64_t stream, auto& content) -> Result<void, ReadError> {
-    if (stream == 4) content.companions.emplace_back();
-    return {};
-  };
-  CHECK(failure_of(eight, function, DataFault::function) ==
-        "the function returned 1 companions; needed: 0");
+  using Content = StreamFunction::Content;
+  CHECK(failure(DataFault::function, [](Content&) -> Read {
+          return ReadError{DataFault::function, "augment: division by zero"};
+        }) == "augment: division by zero");
+  CHECK(failure(DataFault::function, [](Content&) -> Read {
+          throw std::runtime_error("out of memory");
+        }) == "out of memory");
+  CHECK(failure(DataFault::length, [](Content& content) -> Read {
+          content.frames.pop_back();
+          return {};
+        }) == "the function returned 18 frames and a part of another; needed: 19");
+  CHECK(failure(DataFault::function, [](Content& content) -> Read {
+          content.companions.emplace_back();
+          return {};
+        }) == "the function returned 1 companions; needed: 0");
 }
 
 TEST_CASE("a function that announces another length must return it") {
@@ -176,11 +175,9 @@ TEST_CASE("a function must return finite values") {
   };
   Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 1, Spec{.size = 2}), {},
                 std::make_shared<Infinite>());
-  const auto batch = loader.next_until(soon());
-  REQUIRE(batch.has_error());
-  CHECK(batch.error().error.fault == DataFault::function);
-  CHECK(batch.error().error.message ==
-        "the function returned a value that is NaN or infinite, in frame 1");
+  const auto error = error_of(loader);
+  CHECK(error.error.fault == DataFault::function);
+  CHECK(error.error.message == "the function returned a value that is NaN or infinite, in frame 1");
 }
 
 TEST_CASE("a function gets all frames of a long stream") {
@@ -206,9 +203,8 @@ TEST_CASE("a function does not get values that are not finite") {
   catalog->add({.frames = bytes_of(values)});
   const auto function = std::make_shared<Function>();
   Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 1, Spec{.size = 2}), {}, function);
-  const auto batch = loader.next_until(soon());
-  REQUIRE(batch.has_error());
-  CHECK(batch.error().error.fault == DataFault::format);
-  CHECK(batch.error().error.message == "a value of frame 70000 is NaN or infinite");
+  const auto error = error_of(loader);
+  CHECK(error.error.fault == DataFault::format);
+  CHECK(error.error.message == "a value of frame 70000 is NaN or infinite");
   CHECK(function->calls == 0);
 }

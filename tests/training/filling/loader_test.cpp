@@ -140,26 +140,6 @@ TEST_CASE("a loader continues at the position that it was set to") {
   }
 }
 
-TEST_CASE("loaders with a stride share the steps of each epoch") {
-  Eight eight;
-  auto alone = eight.loader({.threads = 0, .dtype = Element::s16});
-  const auto expected = read_epoch(alone);
-  std::vector<std::vector<LoadedBatch>> shares;
-  for (std::uint64_t first : {0, 1, 2}) {
-    auto loader =
-        eight.loader({.stride = 3, .first_step = first, .threads = 1, .dtype = Element::s16});
-    loader.seek({0, first});
-    shares.push_back(read_epoch(loader));
-    CHECK(loader.position() == PlanPosition{1, first});
-    const auto next = next_copy(loader);
-    REQUIRE(next.has_value());
-    CHECK(next->step == first);
-    CHECK(loader.position() == PlanPosition{1, first + 3});
-  }
-  for (std::size_t step = 0; step < expected.size(); ++step)
-    CHECK((shares[step % 3][step / 3] == expected[step]));
-}
-
 TEST_CASE("nothing is opened before the first batch") {
   Eight eight;
   auto loader = eight.loader({.threads = 2});

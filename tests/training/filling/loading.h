@@ -52,6 +52,12 @@ inline LoadedBatch copy_of(const WorkerBatch& batch) {
   return result;
 }
 
+inline std::vector<std::byte> row_of(const LoadedBatch& batch, std::size_t row) {
+  const std::size_t bytes = batch.tensor.size() / batch.rows;
+  const auto begin = batch.tensor.begin() + static_cast<std::ptrdiff_t>(row * bytes);
+  return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+}
+
 inline Time soon() { return Clock::now() + patience; }
 
 // The next batch; nullopt at the end of the epoch.
@@ -62,7 +68,14 @@ inline std::optional<WorkerBatch> take(training::Loader& loader) {
   return std::move(*batch);
 }
 
-// The same, copied and given back.
+// The error of the next batch.
+inline training::DataError error_of(training::Loader& loader) {
+  const auto batch = loader.next_until(soon());
+  REQUIRE(batch.has_error());
+  return batch.error();
+}
+
+// The next batch, copied and given back.
 inline std::optional<LoadedBatch> next_copy(training::Loader& loader) {
   auto batch = take(loader);
   if (!batch) return std::nullopt;
@@ -76,6 +89,23 @@ inline std::vector<LoadedBatch> read_epoch(training::Loader& loader) {
   std::vector<LoadedBatch> batches;
   while (auto batch = next_copy(loader)) batches.push_back(std::move(*batch));
   return batches;
+}
+
+using Read = Result<void, training::ReadError>;
+
+// For MemoryCatalog::on_open: a stream cannot be opened.
+inline auto cannot_open(std::uint64_t stream, std::string why) {
+  return [stream, why = std::move(why)](std::uint64_t opened) -> Read {
+    if (opened == stream) return training::ReadError{training::DataFault::read, why};
+    return {};
+  };
+}
+
+// For MemoryCatalog::on_read: stream 4 fails from its frame 8 on.
+inline Read four_is_damaged(std::uint64_t stream, std::uint64_t begin) {
+  if (stream == 4 && begin >= 8)
+    return training::ReadError{training::DataFault::read, "four.wav: damaged"};
+  return {};
 }
 
 // Eight streams of 7 to 28 frames s16, on three slots, in chunks of four frames.

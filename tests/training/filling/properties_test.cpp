@@ -27,12 +27,6 @@ struct RowBytes {
 };
 using Rows = std::map<std::pair<std::uint64_t, std::uint64_t>, RowBytes>;
 
-std::vector<std::byte> row_of(const LoadedBatch& batch, std::size_t row) {
-  const std::size_t bytes = batch.tensor.size() / batch.rows;
-  const auto begin = batch.tensor.begin() + static_cast<std::ptrdiff_t>(row * bytes);
-  return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
-}
-
 void add(Rows& rows, RowEntry entry, std::uint32_t width, std::vector<std::byte> tensor) {
   entry.slot = 0;
   const auto key = std::pair(number(entry.stream), entry.seq);
@@ -92,32 +86,6 @@ class ServicePath {
   WorkerSlabs slabs_;
 };
 
-// The batches of all ranks as those of one rank: row i is that of slot i.
-struct BySlot {
-  std::uint32_t width = 0;
-  std::map<std::int32_t, std::vector<std::byte>> rows;
-  std::map<std::int32_t, std::vector<std::vector<std::byte>>> companions;
-  std::map<std::int32_t, std::vector<RowEntry>> marks;
-  bool operator==(const BySlot&) const = default;
-};
-
-void add(BySlot& into, const LoadedBatch& batch, std::int32_t first_slot) {
-  into.width = batch.width;
-  for (std::size_t i = 0; i < batch.framed.size(); ++i) {
-    const std::int32_t slot = batch.slot[i] + first_slot;
-    into.rows[slot] = row_of(batch, i);
-    for (const auto& companion : batch.companions) {
-      const std::size_t bytes = companion.size() / batch.rows;
-      const auto begin = companion.begin() + static_cast<std::ptrdiff_t>(i * bytes);
-      into.companions[slot].emplace_back(begin, begin + static_cast<std::ptrdiff_t>(bytes));
-    }
-  }
-  for (RowEntry mark : batch.marks) {
-    mark.slot += static_cast<std::uint32_t>(first_slot);
-    into.marks[static_cast<std::int32_t>(mark.slot)].push_back(mark);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("rows and tensor bytes of a plan are those of the service") {
@@ -150,30 +118,6 @@ TEST_CASE("rows and tensor bytes of a plan are those of the service") {
     CHECK(rows.empty());
   });
   CHECK(compared > 500);
-}
-
-TEST_CASE("the batches of all ranks side by side are those of one rank") {
-  with_loadings(15, 2, [](const RandomLoading& loading, std::mt19937_64& random) {
-    auto alone = loading.loader(random);
-    const auto expected = read_epoch(alone);
-    std::vector<std::vector<LoadedBatch>> ranks;
-    for (std::uint32_t rank = 0; rank < loading.world; ++rank) {
-      auto loader = loading.loader(random, {rank, loading.world});
-      ranks.push_back(read_epoch(loader));
-      REQUIRE(ranks.back().size() == expected.size());
-    }
-    const auto slots = static_cast<std::int32_t>(loading.options.slots / loading.world);
-    for (std::size_t step = 0; step < expected.size(); ++step) {
-      BySlot one, all;
-      add(one, expected[step], 0);
-      for (std::uint32_t rank = 0; rank < loading.world; ++rank) {
-        REQUIRE(ranks[rank][step].rows == static_cast<std::uint32_t>(slots));
-        REQUIRE(ranks[rank][step].width == expected[step].width);
-        add(all, ranks[rank][step], slots * static_cast<std::int32_t>(rank));
-      }
-      CHECK((one == all));
-    }
-  });
 }
 
 TEST_CASE("a resumed run equals an uninterrupted run, with any threads and stride") {

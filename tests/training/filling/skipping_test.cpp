@@ -23,7 +23,6 @@ using training::StreamFunction;
 
 namespace {
 
-using Read = Result<void, ReadError>;
 using Entry = worker_protocol::RowEntry;
 
 // The rows of a batch without those of stream 4 from this frame on.
@@ -32,12 +31,6 @@ std::vector<Entry> without(std::vector<Entry> rows, std::uint64_t frame) {
     return row.stream == StreamId(4) && row.begin + row.size > frame;
   });
   return rows;
-}
-
-std::vector<std::byte> row_of(const LoadedBatch& batch, std::size_t row) {
-  const std::size_t bytes = batch.tensor.size() / batch.rows;
-  const auto begin = batch.tensor.begin() + static_cast<std::ptrdiff_t>(row * bytes);
-  return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
 }
 
 // Checks that `batch` has these rows of `clean`, and padding rows.
@@ -104,11 +97,7 @@ TEST_CASE(
     }
   };
   for (const bool function : {false, true}) {
-    if (!function)
-      eight.catalog->on_open = [](std::uint64_t stream) -> Read {
-        if (stream == 4) return ReadError{DataFault::read, "no such file"};
-        return {};
-      };
+    if (!function) eight.catalog->on_open = cannot_open(4, "no such file");
     auto loader = eight.loader({.threads = 2, .skip_failed = true},
                                function ? std::make_shared<Failing>() : nullptr);
     int failures = 0;
@@ -132,10 +121,7 @@ TEST_CASE("companions move with the rows that are kept") {
     const std::vector<std::int16_t> values(4, static_cast<std::int16_t>(stream + 1));
     catalog->add({.frames = bytes_of(values), .companions = {bytes_of(values)}});
   }
-  catalog->on_open = [](std::uint64_t stream) -> Read {
-    if (stream == 1) return ReadError{DataFault::read, "gone"};
-    return {};
-  };
+  catalog->on_open = cannot_open(1, "gone");
   Loader loader(catalog, std::make_shared<ListedPlan>(*catalog, 3, Spec{.size = 4}),
                 {.dtype = Element::s16, .skip_failed = true});
   const auto batch = next_copy(loader);
@@ -147,10 +133,7 @@ TEST_CASE("companions move with the rows that are kept") {
 
 TEST_CASE("without slots, the rows of a failed stream are padding rows too") {
   Eight eight;
-  eight.catalog->on_open = [](std::uint64_t stream) -> Read {
-    if (stream == 4) return ReadError{DataFault::read, "gone"};
-    return {};
-  };
+  eight.catalog->on_open = cannot_open(4, "gone");
   for (const auto mode : {training::PlanMode::stateless, training::PlanMode::returnn_classic})
     for (const bool whole : {false, true}) {
       if (whole && mode != training::PlanMode::stateless) continue;
@@ -243,11 +226,11 @@ TEST_CASE(
         Loader loader(eight.catalog, plan, settings);
         std::size_t failures = 0;
         for (std::size_t step = 0; step < all.size(); ++step) {
-          const auto batch = take(loader);
+          auto batch = take(loader);
           REQUIRE(batch);
           CHECK((copy_of(*batch) == all[step]));
           failures += batch->failed().empty() ? 0 : 1;
-          loader.give_back(batch->slab());
+          loader.give_back(*batch);
           if (taken ? failures == 0 : step > 0) continue;
           if (threads > 0) met.wait(false);
           loader.stop();  // drops the batches that were filled ahead
@@ -278,10 +261,10 @@ TEST_CASE("a loader that follows another one goes on at its place, and failed st
     auto former = eight.loader(settings);
     std::size_t step = 0;
     for (bool failed = false; !failed; ++step) {
-      const auto batch = take(former);
+      auto batch = take(former);
       REQUIRE(batch);
       failed = !batch->failed().empty();
-      former.give_back(batch->slab());
+      former.give_back(*batch);
     }
     busy = false;
     auto loader = eight.loader(settings);

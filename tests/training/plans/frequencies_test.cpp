@@ -106,22 +106,6 @@ TEST_CASE("the copies of a stream in an epoch are numbered from 0") {
       }
 }
 
-TEST_CASE("rows of plans have the number of their stream's copy") {
-  const ListedCatalog catalog = parts_of({6});
-  for (const PlanMode mode : {PlanMode::stateful, PlanMode::stateless, PlanMode::returnn_classic}) {
-    PlanOptions options = options_with({3});
-    options.mode = mode;
-    options.chunk.emplace();
-    options.chunk->spec.size = 4;
-    (mode == PlanMode::stateful ? options.slots : options.rows) = 3;
-    std::map<std::pair<std::uint64_t, std::uint32_t>, int> rows;
-    for (const PlannedBatch& batch : all_batches(catalog, options, 1))
-      for (const PlannedRow& row : batch.framed) ++rows[{row.stream, row.copy}];
-    CHECK(rows.size() == 18);
-    for (const auto& [copy, count] : rows) CHECK(count == 3);
-  }
-}
-
 TEST_CASE("without shuffling the next streams are in the order of the catalog") {
   const ListedCatalog catalog = parts_of({5});
   CHECK(streams_of(catalog, options_with({0.5}, false), 0) == std::vector<std::uint64_t>{0, 1});
@@ -137,19 +121,21 @@ TEST_CASE("an epoch to which a frequency gives no stream says so") {
   CHECK_THROWS_WITH(plan_of(catalog, options)->epoch(0), "epoch 0 has no step: it has no streams");
 }
 
-TEST_CASE("plans give a stream as often as its epoch has it") {
+TEST_CASE("plans give each copy of a stream that its epoch has") {
   const ListedCatalog catalog = parts_of({6, 4});
   for (const PlanMode mode : {PlanMode::stateful, PlanMode::stateless, PlanMode::returnn_classic}) {
-    PlanOptions options = options_with({1, 1.5});
+    PlanOptions options = options_with({1, 2.5});
     options.mode = mode;
     options.chunk.emplace();
     options.chunk->spec.size = 4;
     (mode == PlanMode::stateful ? options.slots : options.rows) = 3;
     for (std::uint64_t epoch = 0; epoch < 5; ++epoch) {
-      std::map<std::uint64_t, std::uint64_t> rows, expected;
+      std::map<std::pair<std::uint64_t, std::uint32_t>, int> rows, expected;
       for (const PlannedBatch& batch : all_batches(catalog, options, epoch))
-        for (const PlannedRow& row : batch.framed) ++rows[row.stream];
-      for (const std::uint64_t stream : streams_of(catalog, options, epoch)) expected[stream] += 3;
+        for (const PlannedRow& row : batch.framed) ++rows[{row.stream, row.copy}];
+      const EpochStreams streams(catalog, options, epoch);
+      for (std::uint64_t i = 0; i < streams.size(); ++i)
+        expected[{streams.stream(i), streams.copy(i)}] = 3;
       CHECK(rows == expected);
     }
   }

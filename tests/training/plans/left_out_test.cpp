@@ -159,40 +159,6 @@ TEST_CASE("an epoch without a step is an error that names batches and ranks") {
   CHECK(plan_of(catalog, options, {0, 8})->epoch(2)->steps() == 1);
 }
 
-TEST_CASE("batches of a bucket have one width on all ranks, with rows of narrower buckets too") {
-  std::vector<std::uint64_t> lengths(6, 30);
-  lengths.push_back(70);
-  const ListedCatalog catalog(lengths);
-  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 2};
-  options.buckets = {40};
-  options.width_buckets = {40, 80};
-  const auto plan = plan_of(catalog, options, {0, 4});
-  for (std::uint64_t number = 0; number < 8; ++number) {
-    const auto epoch = plan->epoch(number);
-    REQUIRE(epoch->steps() == 1);
-    for (std::uint32_t rank = 0; rank < 4; ++rank)
-      CHECK(batches_of(*epoch, {.rank = {rank, 4}}).front().width == 80);
-  }
-}
-
-TEST_CASE("ranks have one width at each step, also if max_waste decides which rows fit") {
-  std::vector<std::uint64_t> lengths;
-  for (std::uint64_t i = 0; i < 40; ++i) lengths.push_back(1 + i * 2);
-  const ListedCatalog catalog(lengths);
-  PlanOptions options{.mode = PlanMode::stateless, .chunk = {}, .rows = 3, .max_waste = 0.9};
-  options.buckets = options.width_buckets = {40, 80};
-  const auto plan = plan_of(catalog, options, {0, 4});
-  for (std::uint64_t number = 0; number < 20; ++number) {
-    const auto epoch = plan->epoch(number);
-    const auto first = batches_of(*epoch, {.rank = {0, 4}});
-    for (std::uint32_t rank = 1; rank < 4; ++rank) {
-      const auto others = batches_of(*epoch, {.rank = {rank, 4}});
-      for (std::size_t step = 0; step < first.size(); ++step)
-        CHECK(others[step].width == first[step].width);
-    }
-  }
-}
-
 TEST_CASE("windows come in another order in each epoch") {
   const ListedCatalog catalog(std::vector<std::uint64_t>(100, 8));
   for (const bool whole : {true, false}) {

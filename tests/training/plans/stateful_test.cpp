@@ -7,27 +7,16 @@
 #include <set>
 #include <vector>
 
-#include "chunker/rule_json.h"
 #include "tests/training/plans/planned_rows.h"
-#include "tests/training/plans/random_catalog.h"
+#include "tests/training/plans/random_plans.h"
 #include "tests/training/plans/read_plan.h"
-#include "tests/training/plans/service_rows.h"
 #include "training/contract/plan_options.h"
-#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 namespace {
 
-// A random plan, and the world of its ranks.
-struct StatefulCase {
-  ListedCatalog catalog;
-  PlanOptions options;
-  std::uint32_t world = 1;
-  std::uint64_t epoch = 0;
-};
-
-StatefulCase random_stateful(std::mt19937_64& random) {
-  StatefulCase one;
+PlanCase random_stateful(std::mt19937_64& random) {
+  PlanCase one;
   one.catalog = random_catalog(random, 30, random() % 2 == 0);
   one.options.chunk = random_rule(random, random() % 3 == 0);
   one.options.seed = random() % 4;
@@ -45,39 +34,13 @@ StatefulCase random_stateful(std::mt19937_64& random) {
   return one;
 }
 
-std::string described(const StatefulCase& one) {
-  return to_json(*one.options.chunk) + " streams " + std::to_string(one.catalog.size()) +
-         " slots " + std::to_string(one.options.slots) + " world " + std::to_string(one.world) +
-         " epoch " + std::to_string(one.epoch) + " seed " + std::to_string(one.options.seed);
-}
-
-// Calls the test with random plans that have rows.
 template <class Test>
 void with_stateful_plans(int rounds, std::uint64_t seed, Test test) {
-  std::mt19937_64 random(seed);
-  for (int i = 0; i < rounds; ++i) {
-    const StatefulCase one = random_stateful(random);
-    INFO(described(one));
-    const auto plan = make_plan(one.catalog, one.options, {0, one.world});
-    if (!plan) {
-      REQUIRE(plan.error().key == "streams");  // no stream is long enough
-      continue;
-    }
-    test(one, **plan, random);
-  }
-}
-
-std::vector<CutRow> live_rows(const StatefulCase& one, std::uint64_t stream) {
-  std::mt19937_64 random(0);
-  ChunkRule rule = *one.options.chunk;
-  if (rule.sizes.by == SizeRule::By::adaptive) rule.sizes.by = SizeRule::By::fixed;
-  rule.sizes.seed += one.epoch;
-  return planned(service_rows(rule, one.catalog.name(stream), one.catalog.events(stream),
-                              one.catalog.frames(stream), random));
+  with_plans(rounds, seed, random_stateful, test);
 }
 
 // The rows of each slot of all ranks, step by step.
-std::vector<std::vector<PlannedRow>> slots_of(const StatefulCase& one, const EpochPlan& epoch) {
+std::vector<std::vector<PlannedRow>> slots_of(const PlanCase& one, const EpochPlan& epoch) {
   std::vector<std::vector<PlannedRow>> slots(one.options.slots);
   const std::uint32_t each = one.options.slots / one.world;
   for (std::uint32_t rank = 0; rank < one.world; ++rank)
@@ -89,7 +52,7 @@ std::vector<std::vector<PlannedRow>> slots_of(const StatefulCase& one, const Epo
 }
 
 TEST_CASE("each stream is in one slot, with its live rows in their order", "[property]") {
-  with_stateful_plans(300, 1, [](const StatefulCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateful_plans(300, 1, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     std::multiset<std::uint64_t> dealt, expected;
     for (std::uint64_t i = 0; i < one.catalog.size(); ++i)
       if (!live_rows(one, i).empty()) expected.insert(i);
@@ -113,7 +76,7 @@ TEST_CASE("each stream is in one slot, with its live rows in their order", "[pro
 TEST_CASE("every frame is in one body per epoch", "[property]") {
   std::mt19937_64 random(2);
   for (int i = 0; i < 100; ++i) {
-    StatefulCase one = random_stateful(random);
+    PlanCase one = random_stateful(random);
     one.options.chunk->spec = {.size = one.options.chunk->spec.size, .left = 2, .right = 3};
     one.options.width_buckets.clear();
     std::vector<std::vector<int>> seen(one.catalog.size());
@@ -130,7 +93,7 @@ TEST_CASE("every frame is in one body per epoch", "[property]") {
 }
 
 TEST_CASE("the batches of all ranks side by side are those of one rank", "[property]") {
-  with_stateful_plans(300, 3, [](const StatefulCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateful_plans(300, 3, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const auto epoch = plan.epoch(one.epoch);
     const std::vector<PlannedBatch> whole = batches_of(*epoch);
     std::vector<PlannedBatch> joined(whole.size());
@@ -155,26 +118,25 @@ TEST_CASE("the batches of all ranks side by side are those of one rank", "[prope
 }
 
 TEST_CASE("a cursor from any step with any stride gives these steps of the whole", "[property]") {
-  with_stateful_plans(
-      300, 4, [](const StatefulCase& one, const Plan& plan, std::mt19937_64& random) {
-        const auto epoch = plan.epoch(one.epoch);
-        const Rank rank{static_cast<std::uint32_t>(random() % one.world), one.world};
-        const auto whole = batches_of(*epoch, {.rank = rank});
-        for (int i = 0; i < 4; ++i) {
-          const std::uint64_t step = random() % (whole.size() + 2), stride = 1 + random() % 9;
-          INFO("step " << step << " stride " << stride);
-          auto expected = every(whole, step, stride);
-          mark_opens(expected);
-          REQUIRE(same(batches_of(*epoch, {rank, step, stride}), expected));
-        }
-      });
+  with_stateful_plans(300, 4, [](const PlanCase& one, const Plan& plan, std::mt19937_64& random) {
+    const auto epoch = plan.epoch(one.epoch);
+    const Rank rank{static_cast<std::uint32_t>(random() % one.world), one.world};
+    const auto whole = batches_of(*epoch, {.rank = rank});
+    for (int i = 0; i < 4; ++i) {
+      const std::uint64_t step = random() % (whole.size() + 2), stride = 1 + random() % 9;
+      INFO("step " << step << " stride " << stride);
+      auto expected = every(whole, step, stride);
+      mark_opens(expected);
+      REQUIRE(same(batches_of(*epoch, {rank, step, stride}), expected));
+    }
+  });
 }
 
 // The plan without shuffling, by its definition.
 TEST_CASE("without shuffling the longest stream goes to the emptiest slot", "[property]") {
   std::mt19937_64 random(5);
   for (int i = 0; i < 200; ++i) {
-    StatefulCase one = random_stateful(random);
+    PlanCase one = random_stateful(random);
     one.options.shuffle = false;
     const auto plan = make_plan(one.catalog, one.options, {});
     if (!plan) continue;
@@ -210,7 +172,7 @@ TEST_CASE("without shuffling the longest stream goes to the emptiest slot", "[pr
 
 TEST_CASE("a stream begins with START and RESET, and never crosses the end of an epoch",
           "[property]") {
-  with_stateful_plans(200, 6, [](const StatefulCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateful_plans(200, 6, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     for (const auto& rows : slots_of(one, *plan.epoch(one.epoch)))
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const bool first = i == 0 || rows[i].stream != rows[i - 1].stream;
@@ -223,7 +185,7 @@ TEST_CASE("a stream begins with START and RESET, and never crosses the end of an
 }
 
 TEST_CASE("the totals of an epoch are those of its batches", "[property]") {
-  with_stateful_plans(200, 7, [](const StatefulCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateful_plans(200, 7, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const auto epoch = plan.epoch(one.epoch);
     const PlanTotals totals = epoch->totals();
     const PlanTotals counted = counted_totals(batches_of(*epoch));
@@ -234,7 +196,7 @@ TEST_CASE("the totals of an epoch are those of its batches", "[property]") {
 }
 
 TEST_CASE("rows fit into the width and the body of their batch", "[property]") {
-  with_stateful_plans(200, 8, [](const StatefulCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateful_plans(200, 8, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     CHECK(plan.most_rows({0, one.world}) == one.options.slots / one.world);
     for (const PlannedBatch& batch : batches_of(*plan.epoch(one.epoch))) {
       CHECK(batch.width <= plan.most_columns());

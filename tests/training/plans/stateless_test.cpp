@@ -6,28 +6,18 @@
 #include <set>
 #include <vector>
 
-#include "chunker/rule_json.h"
 #include "tests/training/plans/planned_rows.h"
-#include "tests/training/plans/random_catalog.h"
+#include "tests/training/plans/random_plans.h"
 #include "tests/training/plans/read_plan.h"
-#include "tests/training/plans/service_rows.h"
 #include "training/contract/plan_options.h"
-#include "training/plans/make_plan.h"
 
 namespace millrace::training {
 namespace {
 
-struct StatelessCase {
-  ListedCatalog catalog;
-  PlanOptions options;
-  std::uint32_t world = 1;
-  std::uint64_t epoch = 0;
-};
+bool has_chunks(const PlanCase& one) { return one.options.chunk.has_value(); }
 
-bool has_chunks(const StatelessCase& one) { return one.options.chunk.has_value(); }
-
-StatelessCase random_stateless(std::mt19937_64& random) {
-  StatelessCase one;
+PlanCase random_stateless(std::mt19937_64& random) {
+  PlanCase one;
   one.catalog = random_catalog(random, 40, random() % 3 == 0);
   one.options.mode = PlanMode::stateless;
   one.options.shuffle = random() % 4 > 0;
@@ -44,40 +34,13 @@ StatelessCase random_stateless(std::mt19937_64& random) {
   return one;
 }
 
-std::string described(const StatelessCase& one) {
-  const PlanOptions& options = one.options;
-  return (options.chunk ? to_json(*options.chunk) : "whole") + " streams " +
-         std::to_string(one.catalog.size()) + " rows " + std::to_string(options.rows) + " padded " +
-         std::to_string(options.max_padded_frames) + " window " +
-         std::to_string(options.shuffle_window) + " world " + std::to_string(one.world) +
-         " epoch " + std::to_string(one.epoch) + " buckets " +
-         std::to_string(options.buckets.size()) + " drop_last " + std::to_string(options.drop_last);
-}
-
-// Calls the test with random plans that have rows. `world`: of the ranks.
 template <class Test>
 void with_stateless_plans(int rounds, std::uint64_t seed, Test test) {
-  std::mt19937_64 random(seed);
-  for (int i = 0; i < rounds; ++i) {
-    const StatelessCase one = random_stateless(random);
-    INFO(described(one));
-    const auto plan = make_plan(one.catalog, one.options, {0, one.world});
-    if (!plan) {
-      REQUIRE(plan.error().key == "streams");
-      continue;
-    }
-    try {
-      (void)(*plan)->epoch(one.epoch);
-    } catch (const EmptyEpoch&) {  // too few batches for the ranks
-      CHECK(one.world > 1);
-      continue;
-    }
-    test(one, **plan, random);
-  }
+  with_plans(rounds, seed, random_stateless, test);
 }
 
 // The rows with frames of the epoch, by stream and number.
-std::map<std::pair<std::uint64_t, std::uint64_t>, CutRow> all_rows(const StatelessCase& one) {
+std::map<std::pair<std::uint64_t, std::uint64_t>, CutRow> all_rows(const PlanCase& one) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, CutRow> rows;
   for (std::uint64_t i = 0; i < one.catalog.size(); ++i) {
     if (!has_chunks(one)) {
@@ -88,12 +51,7 @@ std::map<std::pair<std::uint64_t, std::uint64_t>, CutRow> all_rows(const Statele
       if (row.size > 0) rows[{i, 0}] = {row, 0};
       continue;
     }
-    ChunkRule rule = *one.options.chunk;
-    if (rule.sizes.by == SizeRule::By::adaptive) rule.sizes.by = SizeRule::By::fixed;
-    rule.sizes.seed += one.epoch;
-    std::mt19937_64 random(0);
-    for (CutRow cut : planned(service_rows(rule, one.catalog.name(i), one.catalog.events(i),
-                                           one.catalog.frames(i), random))) {
+    for (CutRow cut : live_rows(one, i)) {
       if (!cut.row.has_frames()) continue;
       cut.row.flags |= flag::reset;
       if (cut.row.reason == ResetReason::none) cut.row.reason = ResetReason::start;
@@ -104,7 +62,7 @@ std::map<std::pair<std::uint64_t, std::uint64_t>, CutRow> all_rows(const Statele
 }
 
 TEST_CASE("each row of an epoch is in one batch, as a run of its own", "[property]") {
-  with_stateless_plans(400, 1, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(400, 1, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     auto rows = all_rows(one);
     for (const PlannedBatch& batch : batches_of(*plan.epoch(one.epoch))) {
       CHECK(batch.marks.empty());
@@ -121,43 +79,8 @@ TEST_CASE("each row of an epoch is in one batch, as a run of its own", "[propert
   });
 }
 
-TEST_CASE("without buckets, ranks have side by side the batches of one rank", "[property]") {
-  with_stateless_plans(400, 2, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
-    if (!one.options.buckets.empty()) return;
-    const auto epoch = plan.epoch(one.epoch);
-    std::multiset<std::vector<std::uint64_t>> ours, all;
-    const auto names = [](const PlannedBatch& batch) {
-      std::vector<std::uint64_t> numbers;
-      for (const PlannedRow& row : batch.framed)
-        numbers.insert(numbers.end(), {row.stream, row.row.seq});
-      return numbers;
-    };
-    for (const PlannedBatch& batch : batches_of(*epoch)) all.insert(names(batch));
-    if (one.options.drop_last && all.size() < one.world) return;  // they are divided
-    std::uint64_t padding = 0;
-    for (std::uint32_t rank = 0; rank < one.world; ++rank) {
-      const auto batches = batches_of(*epoch, {.rank = {rank, one.world}});
-      REQUIRE(batches.size() == epoch->steps());
-      for (const PlannedBatch& batch : batches) {
-        if (batch.framed.empty())
-          ++padding;
-        else
-          ours.insert(names(batch));
-      }
-    }
-    if (one.options.drop_last) {
-      CHECK(padding == 0);
-      CHECK(std::ranges::includes(all, ours));
-      CHECK(all.size() - ours.size() < one.world);
-    } else {
-      CHECK(ours == all);
-      CHECK(padding < one.world);
-    }
-  });
-}
-
 TEST_CASE("ranks have equal steps, and leave out fewer batches than ranks", "[property]") {
-  with_stateless_plans(600, 10, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(600, 10, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const auto epoch = plan.epoch(one.epoch);
     std::set<std::pair<std::uint64_t, std::uint64_t>> given;
     std::uint64_t padding = 0;
@@ -182,7 +105,7 @@ TEST_CASE("ranks have equal steps, and leave out fewer batches than ranks", "[pr
 }
 
 TEST_CASE("a batch of one group is that of a step and a rank of all batches", "[property]") {
-  with_stateless_plans(200, 3, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(200, 3, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const bool tail = one.options.shuffle || !one.options.drop_last;  // is left out
     if (!one.options.buckets.empty() || !tail) return;
     const auto epoch = plan.epoch(one.epoch);
@@ -199,18 +122,17 @@ TEST_CASE("a batch of one group is that of a step and a rank of all batches", "[
 }
 
 TEST_CASE("a stateless cursor from any step with any stride gives these steps", "[property]") {
-  with_stateless_plans(
-      300, 4, [](const StatelessCase& one, const Plan& plan, std::mt19937_64& random) {
-        const auto epoch = plan.epoch(one.epoch);
-        const Rank rank{static_cast<std::uint32_t>(random() % one.world), one.world};
-        const auto whole = batches_of(*epoch, {.rank = rank});
-        const std::uint64_t step = random() % (whole.size() + 2), stride = 1 + random() % 9;
-        REQUIRE(same(batches_of(*epoch, {rank, step, stride}), every(whole, step, stride)));
-      });
+  with_stateless_plans(300, 4, [](const PlanCase& one, const Plan& plan, std::mt19937_64& random) {
+    const auto epoch = plan.epoch(one.epoch);
+    const Rank rank{static_cast<std::uint32_t>(random() % one.world), one.world};
+    const auto whole = batches_of(*epoch, {.rank = rank});
+    const std::uint64_t step = random() % (whole.size() + 2), stride = 1 + random() % 9;
+    REQUIRE(same(batches_of(*epoch, {rank, step, stride}), every(whole, step, stride)));
+  });
 }
 
 TEST_CASE("batches keep the limits, and no batch could take the next row", "[property]") {
-  with_stateless_plans(300, 5, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(300, 5, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const PlanOptions& options = one.options;
     for (const PlannedBatch& batch : batches_of(*plan.epoch(one.epoch))) {
       CHECK(batch.rows == batch.framed.size());
@@ -236,7 +158,7 @@ TEST_CASE("batches keep the limits, and no batch could take the next row", "[pro
 }
 
 TEST_CASE("the totals of a stateless epoch are those of its batches", "[property]") {
-  with_stateless_plans(300, 6, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(300, 6, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const auto epoch = plan.epoch(one.epoch);
     std::vector<PlannedBatch> batches;
     for (std::uint32_t rank = 0; rank < one.world; ++rank)
@@ -250,7 +172,7 @@ TEST_CASE("the totals of a stateless epoch are those of its batches", "[property
 }
 
 TEST_CASE("all ranks use the same bucket at a step", "[property]") {
-  with_stateless_plans(400, 7, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(400, 7, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     if (one.options.buckets.empty()) return;
     const auto bucket = [&](const PlannedBatch& batch) {
       return std::ranges::lower_bound(one.options.buckets, batch.width) -
@@ -266,7 +188,7 @@ TEST_CASE("all ranks use the same bucket at a step", "[property]") {
 }
 
 TEST_CASE("shuffling in windows leaves rows in the window of their stream", "[property]") {
-  with_stateless_plans(400, 8, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(400, 8, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     const std::uint64_t window = one.options.shuffle_window;
     if (window == 0 || !one.options.buckets.empty()) return;
     if (!has_chunks(one)) return;  // windows count the streams with frames
@@ -282,7 +204,7 @@ TEST_CASE("shuffling in windows leaves rows in the window of their stream", "[pr
 }
 
 TEST_CASE("without shuffling rows are in the order of the catalog", "[property]") {
-  with_stateless_plans(400, 9, [](const StatelessCase& one, const Plan& plan, std::mt19937_64&) {
+  with_stateless_plans(400, 9, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
     if (one.options.shuffle || !one.options.buckets.empty()) return;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> planned_order, order;
     for (const PlannedBatch& batch : batches_of(*plan.epoch(one.epoch)))

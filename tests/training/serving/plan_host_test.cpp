@@ -187,14 +187,3 @@ TEST_CASE("a trainer with unread messages gets no heartbeat") {
   test.run_until([&] { return other.beats > before + 2; });
   CHECK(behind.beats == before);
 }
-
-TEST_CASE("trainers that attach after the stop are refused") {
-  HostUnderTest test{Twelve()};
-  Link& first = test.attach();
-  (void)test.next(first);
-  (void)test.next(first);
-  test.host.stop();
-  (void)first.receive<Bye>();
-  Link& second = test.connect();
-  CHECK(second.receive<Refused>().code == "stopping");
-}

@@ -38,7 +38,8 @@ struct Twelve {
             .options = options,
             .epochs = epochs,
             .format = {.dtype = dtype},
-            .threads = 1};
+            .threads = 1,
+            .skip_failed = skip_failed};
   }
 
   // The batches of a rank in this process.
@@ -54,7 +55,16 @@ struct Twelve {
   training::PlanOptions options;
   std::optional<std::uint64_t> epochs;
   Element dtype = Element::f32;
+  bool skip_failed = false;
 };
+
+// A stream with so many flushes after its frame 8.
+inline MemoryStream with_flushes(std::uint64_t count) {
+  MemoryStream stream{.frames = std::vector<std::byte>(40)};
+  for (std::uint64_t i = 0; i < count; ++i)
+    stream.events.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
+  return stream;
+}
 
 // A server of batches with its thread, on a Unix socket and over TCP.
 class PlanServer {
@@ -124,15 +134,20 @@ inline std::vector<LoadedBatch> take(Worker& trainer, std::size_t count) {
   return batches;
 }
 
-// The code of the error that the trainer gets.
+// The error that the trainer gets.
 template <class Action>
-std::string error_code(Action action) {
+WorkerError error_of(Action action) {
   try {
     action();
   } catch (const WorkerError& error) {
-    return error.code();
+    return error;
   }
-  return "no error";
+  FAIL("no error");
+  throw;
+}
+template <class Action>
+std::string error_code(Action action) {
+  return error_of(action).code();
 }
 
 }  // namespace millrace::test

@@ -12,7 +12,6 @@ using namespace millrace;
 using namespace millrace::test;
 using training::DataFault;
 using training::Rank;
-using training::ReadError;
 
 namespace {
 
@@ -136,14 +135,9 @@ TEST_CASE("a batch whose streams have too much meta together is an error of a st
   };
   PlanServer server(twelve.served());
   Worker trainer = attach(server.url());
-  std::string details;
-  try {
-    take(trainer, 1);
-  } catch (const WorkerError& error) {
-    CHECK(error.code() == "data");
-    details = error.details();
-  }
-  CHECK(details.find("the names and meta of all its streams") != std::string::npos);
+  const WorkerError error = error_of([&] { take(trainer, 1); });
+  CHECK(error.code() == "data");
+  CHECK_THAT(error.details(), Catch::Contains("the names and meta of all its streams"));
 }
 
 TEST_CASE("a kept batch is not written again while others come and go") {
@@ -154,20 +148,6 @@ TEST_CASE("a kept batch is not written again while others come and go") {
   const LoadedBatch before = copy_of(*kept);
   CHECK(take(trainer, 50).size() == 50);
   CHECK(copy_of(*kept) == before);
-}
-
-TEST_CASE(
-    "a trainer that keeps as many batches as it has credits gets no more until it returns one") {
-  Twelve twelve;
-  PlanServer server(twelve.served());
-  Worker trainer = attach(server.url(), {}, 2);
-  auto first = trainer.next(), second = trainer.next();
-  trainer.done(*second);
-  auto third = trainer.next_until(soon());
-  REQUIRE(third.has_value());
-  CHECK(third->step() == 2);
-  trainer.done(*first);
-  CHECK(trainer.next_until(soon())->step() == 3);
 }
 
 TEST_CASE("a rank in use is refused, and is free as soon as its trainer has left or is lost") {
@@ -188,13 +168,9 @@ TEST_CASE("a rank in use is refused, and is free as soon as its trainer has left
 TEST_CASE("a world that does not divide the slots is refused by name") {
   Twelve twelve;
   PlanServer server(twelve.served());
-  try {
-    attach(server.url(), {.rank = 0, .world = 3});
-    FAIL("no error");
-  } catch (const WorkerError& error) {
-    CHECK(error.code() == "plan");
-    CHECK(std::string(error.what()).find("world") != std::string::npos);
-  }
+  const WorkerError error = error_of([&] { attach(server.url(), {.rank = 0, .world = 3}); });
+  CHECK(error.code() == "plan");
+  CHECK_THAT(error.what(), Catch::Contains("world"));
 }
 
 TEST_CASE("a worker without a rank is refused") {
@@ -211,29 +187,18 @@ TEST_CASE("a trainer whose batches exceed the budget is refused") {
 
 TEST_CASE("a stream that cannot be read ends the trainer at its step, again after a retry") {
   Twelve twelve;
-  twelve.catalog->on_read = [](std::uint64_t stream,
-                               std::uint64_t begin) -> Result<void, ReadError> {
-    if (stream == 4 && begin >= 8) return ReadError{DataFault::read, "four.wav: damaged"};
-    return {};
-  };
+  twelve.catalog->on_read = four_is_damaged;
   PlanServer server(twelve.served());
   std::uint64_t next = 0;
   for (int attempt = 0; attempt < 3; ++attempt) {
     Worker trainer = attach(server.url(), {.step = next});
-    std::string details;
-    try {
-      for (;;) {
-        const auto taken = take(trainer, 1);
-        REQUIRE(taken.size() == 1);
-        next = taken[0].step + 1;
-      }
-    } catch (const WorkerError& error) {
-      CHECK(error.code() == "data");
-      details = error.details();
-    }
-    CHECK(details == R"({"stream":4,"name":"stream 4","message":"four.wav: damaged",)"
-                     R"("fault":"read","epoch":0,"step":)" +
-                         std::to_string(next) + "}");
+    const WorkerError error = error_of([&] {
+      for (;;) next = take(trainer, 1).at(0).step + 1;
+    });
+    CHECK(error.code() == "data");
+    CHECK(error.details() == R"({"stream":4,"name":"stream 4","message":"four.wav: damaged",)"
+                             R"("fault":"read","epoch":0,"step":)" +
+                                 std::to_string(next) + "}");
   }
   CHECK(server.stats.errors[DataFault::read].value() == 3);
 }
@@ -246,36 +211,24 @@ TEST_CASE("a stream whose meta is too long for a message is the one that the err
     };
     PlanServer server(twelve.served());
     Worker trainer = attach(server.url());
-    std::string details;
-    try {
-      take(trainer, 1000);
-    } catch (const WorkerError& error) {
-      CHECK(error.code() == "data");
-      details = error.details();
-    }
+    const WorkerError error = error_of([&] { take(trainer, 1000); });
+    CHECK(error.code() == "data");
     const std::string number = std::to_string(wrong);
-    CHECK(details.starts_with(R"({"stream":)" + number + R"(,"name":"stream )" + number + '"'));
+    CHECK(error.details().starts_with(R"({"stream":)" + number + R"(,"name":"stream )" + number +
+                                      '"'));
   }
 }
 
 TEST_CASE("a stream with more marker rows than a slab has room for is an error at its step") {
   Twelve twelve;
-  std::vector<training::InnerEvent> flushes;
-  for (std::uint64_t i = 0; i < 5000; ++i)
-    flushes.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
-  twelve.catalog->add({.frames = std::vector<std::byte>(40), .events = std::move(flushes)});
+  twelve.catalog->add(with_flushes(5000));
   PlanServer server(twelve.served());
   for (int attempt = 0; attempt < 2; ++attempt) {
     Worker trainer = attach(server.url());
-    std::string details;
-    try {
-      take(trainer, 1000);
-    } catch (const WorkerError& error) {
-      CHECK(error.code() == "data");
-      details = error.details();
-    }
-    CHECK(details.starts_with(R"({"stream":12,"name":"stream 12",)"));
-    CHECK(details.find("marker rows") != std::string::npos);
+    const WorkerError error = error_of([&] { take(trainer, 1000); });
+    CHECK(error.code() == "data");
+    CHECK_THAT(error.details(), Catch::StartsWith(R"({"stream":12,"name":"stream 12",)") &&
+                                    Catch::Contains("marker rows"));
   }
 }
 

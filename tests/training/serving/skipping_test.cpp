@@ -19,13 +19,9 @@ TEST_CASE("a server skips failed streams, counts them, and lists them in their b
   Twelve twelve;
   twelve.epochs = 2;
   const std::size_t clean = twelve.epoch().size() + twelve.epoch({}, 1).size();
-  twelve.catalog->on_open = [](std::uint64_t stream) -> Result<void, ReadError> {
-    if (stream == 5) return ReadError{DataFault::read, "five.wav: gone"};
-    return {};
-  };
-  auto served = twelve.served();
-  served.skip_failed = true;
-  PlanServer server(std::move(served));
+  twelve.catalog->on_open = cannot_open(5, "five.wav: gone");
+  twelve.skip_failed = true;
+  PlanServer server(twelve.served());
   for (const std::string& url : {server.url(), server.tcp_url()}) {
     Worker trainer = attach(url);
     std::size_t steps = 0, failures = 0;
@@ -52,9 +48,8 @@ TEST_CASE(
     if (stream == 5 && gone) return ReadError{DataFault::read, "five.wav: busy"};
     return {};
   };
-  auto served = twelve.served();
-  served.skip_failed = true;
-  PlanServer server(std::move(served));
+  twelve.skip_failed = true;
+  PlanServer server(twelve.served());
   const auto is_five = [](const auto& row) { return row.stream == StreamId(5); };
   for (const std::string& url : {server.url(), server.tcp_url()}) {
     gone = true;
@@ -88,13 +83,9 @@ TEST_CASE(
     "begins") {
   Twelve twelve;
   twelve.epochs = 1;
-  std::vector<training::InnerEvent> flushes;
-  for (std::uint64_t i = 0; i < 5000; ++i)
-    flushes.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
-  twelve.catalog->add({.frames = std::vector<std::byte>(40), .events = std::move(flushes)});
-  auto served = twelve.served();
-  served.skip_failed = true;
-  PlanServer server(std::move(served));
+  twelve.catalog->add(with_flushes(5000));
+  twelve.skip_failed = true;
+  PlanServer server(twelve.served());
   std::vector<LoadedBatch> all;
   for (std::uint64_t step = 0; step == 0 || step < all.size(); ++step) {
     Worker trainer = attach(server.url(), {.step = step});
@@ -117,14 +108,9 @@ TEST_CASE("a stream with a pause of many marker rows is sent, also on many slots
   Twelve twelve;
   twelve.epochs = 1;
   twelve.options.slots = 64;
-  std::vector<training::InnerEvent> flushes;
-  for (std::uint64_t i = 0; i < 256; ++i)
-    flushes.push_back({.event = {.kind = Event::Kind::flush, .mark = i}, .frame = 8});
-  for (int i = 0; i < 64; ++i)
-    twelve.catalog->add({.frames = std::vector<std::byte>(40), .events = flushes});
-  auto served = twelve.served();
-  served.skip_failed = true;
-  PlanServer server(std::move(served));
+  for (int i = 0; i < 64; ++i) twelve.catalog->add(with_flushes(256));
+  twelve.skip_failed = true;
+  PlanServer server(twelve.served());
   Worker trainer = attach(server.url());
   std::size_t marks = 0;
   while (auto batch = trainer.next_until(soon())) {
@@ -143,9 +129,8 @@ TEST_CASE("a server that skips sends a stream whose name or meta is too long, wi
   twelve.catalog->on_meta = [](std::uint64_t stream) {
     return stream == 5 ? std::string(worker_protocol::max_meta + 1, 'x') : "{}";
   };
-  auto served = twelve.served();
-  served.skip_failed = true;
-  PlanServer server(std::move(served));
+  twelve.skip_failed = true;
+  PlanServer server(twelve.served());
   Worker trainer = attach(server.url());
   for (const LoadedBatch& expected : all) {
     auto batch = trainer.next_until(soon());
@@ -218,12 +203,7 @@ TEST_CASE("an epoch without a step refuses the trainer as a wrong plan") {
   Twelve twelve;
   twelve.options = {.mode = training::PlanMode::stateless, .chunk = {}, .rows = 6};
   PlanServer server(twelve.served());
-  try {
-    attach(server.url(), {.rank = 0, .world = 3});
-    FAIL("attached");
-  } catch (const WorkerError& error) {
-    CHECK(error.code() == "plan");
-    CHECK(std::string(error.what()).find("epoch 0 has no step: it has 2 batches for world = 3") !=
-          std::string::npos);
-  }
+  const WorkerError error = error_of([&] { attach(server.url(), {.rank = 0, .world = 3}); });
+  CHECK(error.code() == "plan");
+  CHECK_THAT(error.what(), Catch::Contains("epoch 0 has no step: it has 2 batches for world = 3"));
 }
