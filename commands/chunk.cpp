@@ -64,16 +64,12 @@ class PrintedRows {
   ChunkOutcome add(const Event& event, Bytes values = {}) {
     cutter_.add(event, {values, Bytes()});
     draw(event);
-    while (const auto row = cutter_.next(Duration{}, [&](const Event& one) { draw(one); })) {
-      lines_.print(*row);
-      if (plot_) plot_->add(*row);
-      if (!out_) return std::string("the rows cannot be written");
-    }
-    return {};
+    return print();
   }
   // `values` may be empty if endpoints are not by voice.
   ChunkOutcome add_frames(std::uint64_t count, Bytes values) {
     while (count > 0) {
+      if (const auto begun = print(); !begun) return begun;  // the first size enters here
       const std::uint64_t part = std::min(count, cutter_.frames_until_next());
       const std::size_t bytes = values.size() / count * part;
       const auto added = add({.kind = Event::Kind::frames, .count = part}, values.first(bytes));
@@ -85,6 +81,14 @@ class PrintedRows {
   }
 
  private:
+  ChunkOutcome print() {
+    while (const auto row = cutter_.next(Duration{}, [&](const Event& one) { draw(one); })) {
+      lines_.print(*row);
+      if (plot_) plot_->add(*row);
+      if (!out_) return std::string("the rows cannot be written");
+    }
+    return {};
+  }
   void draw(const Event& event) {
     if (plot_) plot_->add(event, cutter_.endpoints());
   }
