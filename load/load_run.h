@@ -24,8 +24,8 @@ struct LoadTarget {
   std::string options = {};  // options of every stream: a JSON object, or empty
   // The type of the pipeline's frames. An own worker receives the type from the service instead.
   FrameType type = {};
-  std::optional<SampleFormat> format = {};  // the clients' format; nullopt: s16le, for features f32le
-  std::optional<double> rate = {};        // the clients' rate; nullopt: the pipeline's
+  std::optional<SampleFormat> format = {};  // the clients'; nullopt: s16le, for features f32le
+  std::optional<double> rate = {};          // the clients' rate; nullopt: the pipeline's
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
   std::string workers = {};            // the address to which it attaches, as Worker's url
   std::string worker_device = "host";  // the device of its batches, as in WorkerSettings

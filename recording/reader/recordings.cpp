@@ -136,15 +136,17 @@ std::optional<FileDescriptor> Recordings::open_file(FileNumber number) const {
 // By stream. A forged file may have two parts of one stream: the first one counts.
 std::vector<Recordings::Part> Recordings::parts_in(RecordingFile& file, FileNumber number) {
   const auto& channels = file.channels();
+  std::vector<StreamPart> listed = file.parts();
+  if (!std::ranges::is_sorted(listed, {}, &StreamPart::stream))
+    std::ranges::stable_sort(listed, {}, &StreamPart::stream);
   std::vector<Part> parts;
-  for (const StreamPart& part : file.parts()) {
+  parts.reserve(listed.size());
+  for (const StreamPart& part : listed) {
     const auto meta = channels.find(part.channel);
     if (meta == channels.end() || meta->second.number != part.stream) continue;
+    if (!parts.empty() && parts.back().part.stream == part.stream) continue;
     parts.push_back({.meta = meta->second, .file = number, .part = part});
   }
-  std::ranges::stable_sort(parts, {}, stream_of_part);
-  const auto doubled = std::ranges::unique(parts, {}, stream_of_part);
-  parts.erase(doubled.begin(), doubled.end());
   return parts;
 }
 
@@ -220,6 +222,7 @@ const std::vector<RecordedStream>& Recordings::streams() {
   for (const auto& [number, file] : files_)
     for (const Part& part : file.parts) parts.push_back(&part);
   const auto stream = [](const Part* part) { return part->part.stream; };
+  streams_.reserve(parts.size());
   std::ranges::stable_sort(parts, {}, stream);
   for (auto begin = parts.begin(); begin != parts.end();) {
     const auto end = std::ranges::upper_bound(begin, parts.end(), stream(*begin), {}, stream);

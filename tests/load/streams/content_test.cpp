@@ -119,8 +119,7 @@ TEST_CASE("packets of another format and rate have the frames of their time in t
   const Content mulaw(schedule, audio, {.format = SampleFormat::mulaw, .rate = 8000});
   CHECK(mulaw.packet_bytes() == 160);
   CHECK(mulaw.packet_frames() == 320);
-  const Content stereo(schedule, {.values = 2},
-                       {.format = SampleFormat::s24le, .rate = 48'000});
+  const Content stereo(schedule, {.values = 2}, {.format = SampleFormat::s24le, .rate = 48'000});
   CHECK(stereo.packet_bytes() == 960 * 6);
   const Content opus(schedule, audio, {.format = SampleFormat::opus, .rate = 16'000});
   CHECK(packets_of(opus, 0, 0, 1).front() == std::byte{0xf8});
