@@ -8,7 +8,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = "base schemas input chunker batcher streams transport gpu workers recording training monitoring service".split()
+FOLDERS = "base schemas input chunker cutting batcher streams transport gpu workers recording training monitoring service".split()
 ELSEWHERE = re.compile(r"process_\w+|millrace_build_info")  # the exporter itself makes these
 HELPED = {  # families for which the exporter has a separate function
     "millrace_ingest_connections_rejected_total": {("TransportStats", "refused"), ("ZeromqStats", "refused")},
@@ -31,15 +31,18 @@ def sources():
 
 def counters(texts):
     """{(struct, counter): the enum of its label, or None}"""
-    found = {}
+    found, bases = {}, {}
     cell = r"(?:Counter|Gauge|Histogram|std::array<Histogram, \w+>|Labelled<\w+, (\w+)>)"
     for path, text in texts.items():
         if not path.name.endswith("stats.h") or path.parts[0] == "base":
             continue
-        for struct, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.DOTALL | re.MULTILINE):
+        for struct, base, body in re.findall(r"^struct (\w+)(?: : (\w+))? \{(.*?)^\};", text, re.DOTALL | re.MULTILINE):
+            bases[struct] = base
             for enum, names in re.findall(rf"^  {cell} (\w[^;]*);", body, re.MULTILINE):
                 for name in re.findall(r"(\w+)(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})?(?:, |$)", names):
                     found[struct, name] = enum or None
+    for struct, base in bases.items():
+        found |= {(struct, name): enum for (of, name), enum in found.items() if of == base}
     return found
 
 
@@ -78,7 +81,7 @@ class Written(unittest.TestCase):
             if path.name.endswith("stats.h"):
                 found += re.findall(rf"(?<=[ ;]){verb}", text)
             elif re.fullmatch(files, path.stem):
-                found += re.findall(rf"stats\w*(?:\(\))?(?:\[[^\[\]]+\])?(?:\.\w+(?:\[[^\[\]]+\])?)*\.{verb}", text)
+                found += re.findall(rf"stats\w*(?:\(\))?(?:\[[^\[\]]+\])?(?:\.\w+(?:\[[^\[\]]+\])?)*(?:\.|->){verb}", text)
                 found += re.findall(rf"stats_?\.{counter}()\)", text)  # given to a function that writes it
         return found
 
