@@ -127,6 +127,10 @@ bool has_key(const ChunkRule& rule, std::string_view key);
 
 // The names of all keys; `preset` is the last.
 std::vector<std::string_view> rule_keys();
+// The keys, for the help of commands.
+inline constexpr const char* rule_help =
+    "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, sizes "
+    "(80ms+160ms, or 40ms..1s/40ms), rule, seed, per";
 
 // Keys and values as in the configuration and on the command line. A length is in frames
 // ("1600") or a time that is whole frames at the stream's rate ("100ms", "0.1s"). A preset

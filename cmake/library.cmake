@@ -66,7 +66,7 @@ function(millrace_leave_out_coroutines list)
   set(${list} ${others} PARENT_SCOPE)
 endfunction()
 
-# millrace_program(NAME millrace SOURCES main.cpp DEPS millrace::service)
+# millrace_program(NAME millrace SOURCES main.cpp DEPS millrace::commands)
 # An executable of that name, installed with the component `program`.
 function(millrace_program)
   cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/commands.h"
+#include "commands/console/commands.h"
 
 #include <algorithm>
 #include <charconv>
@@ -234,11 +234,7 @@ ChunkOutcome chunk(const ChunkArguments& arguments, std::ostream& out) {
 
 void add_options(Command& command, ChunkArguments& into) {
   command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
-  command
-      .add("--spec", &into.spec,
-           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
-           "sizes (80ms+160ms, or 40ms..1s/40ms), rule, seed, per")
-      .type("KEY=VALUE,...");
+  command.add("--spec", &into.spec, rule_help).type("KEY=VALUE,...");
   command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
       .type("NAME");
   command

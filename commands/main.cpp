@@ -8,11 +8,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "commands/commands.h"
 #include "commands/console/command_line.h"
-#include "commands/datasets/index.h"
-#include "commands/datasets/plan.h"
-#include "commands/train_serve/train_serve.h"
+#include "commands/console/commands.h"
 
 namespace {
 

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "commands/commands.h"
 #include "commands/console/command_line.h"
+#include "commands/console/commands.h"
+#include "commands/console/progress.h"
 #include "commands/recorded/export/export.h"
 #include "commands/recorded/instant.h"
 #include "commands/recorded/list_streams.h"
-#include "commands/recorded/progress.h"
 #include "commands/recorded/remove_streams.h"
 #include "commands/recorded/repair.h"
 #include "commands/recorded/selection.h"

@@ -117,8 +117,8 @@ def rule_offences(rules):
                 yield "tools/layers.toml", 1, f"{folder}/ may include folders only, not {other}"
 
 
-def circle_offences(rules, root):
-    """(folder, 1, error) if the includes between folders form a circle."""
+def graph_offences(rules, root):
+    """(folder, 1, error) if the includes between folders form a circle, or if a line allows what its folder does not need."""
     graph = {folder: set() for folder in rules["folders"]}
     for path in files_of(root):
         if path.endswith(CODE) and folder_of(rules, path) in graph:
@@ -127,6 +127,9 @@ def circle_offences(rules, root):
                     graph[folder_of(rules, path)].add(folder_of(rules, header))
     for folder, others in graph.items():
         others.discard(folder)
+        for allowed in rules["folders"][folder]:
+            if allowed not in ("*", "base") and not any(within(other, [allowed]) for other in others):
+                yield f"{folder}/", 1, f"includes nothing of {allowed}/, which its line in tools/layers.toml allows"
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -158,7 +161,7 @@ def offences(rules, root):
                 yield path, number, what
     yield from rule_offences(rules)
     yield from link_offences(rules, root)
-    yield from circle_offences(rules, root)
+    yield from graph_offences(rules, root)
     yield from count_offences(rules, root)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/datasets/index.h"
+#include "commands/console/commands.h"
 
 #include <array>
 #include <cstdint>
@@ -13,15 +13,12 @@
 #include "base/time.h"
 #include "commands/console/command_line.h"
 #include "commands/console/console.h"
+#include "commands/console/progress.h"
 #include "commands/datasets/verify_streams.h"
-#include "commands/recorded/progress.h"
 #include "training/catalogs/open_catalog.h"
 
 namespace millrace {
 namespace {
-
-using recordings::counted;
-using recordings::Progress;
 
 struct IndexArguments {
   std::string path, pipeline;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/datasets/plan.h"
+#include "commands/console/commands.h"
 
 #include <algorithm>
 #include <array>
@@ -173,10 +173,7 @@ void add_options(Command& command, PlanArguments& into) {
   for (const auto mode : values_of<training::PlanMode>())
     modes.emplace_back(training::mode_name(mode));
   command.add("--mode", &into.mode, "How batches are made of the streams").required().one_of(modes);
-  command
-      .add("--spec", &into.spec,
-           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
-           "sizes, rule, seed, per; size=0: whole streams")
+  command.add("--spec", &into.spec, rule_help + std::string("; size=0: whole streams"))
       .type("KEY=VALUE,...")
       .required();
   command

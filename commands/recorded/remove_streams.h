@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 #include "recording/files/directory.h"
 
 namespace millrace::recordings {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 #include "recording/files/recovery.h"
 
 namespace millrace::recordings {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 #include "commands/recorded/selection.h"
 #include "recording/reader/stream_reader.h"
 

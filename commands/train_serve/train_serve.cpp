@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/train_serve/train_serve.h"
+#include "commands/console/commands.h"
 
 #include <algorithm>
 #include <csignal>

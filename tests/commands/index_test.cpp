@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/datasets/index.h"
+#include "commands/console/commands.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/datasets/plan.h"
+#include "commands/console/commands.h"
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/commands.h"
+#include "commands/console/commands.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -23,7 +23,7 @@ class Distributions(unittest.TestCase):
         (sdist,) = DIST.glob("millrace-*.tar.gz")
         folders = {"/".join(name.split("/")[1:3]) for name in tarfile.open(sdist).getnames()}
         self.assertLess({"cpp/base", "cpp/workers", "cpp/python", "millrace/_core.pyi"}, folders)
-        self.assertFalse(folders & {"cpp/service", "cpp/tests", "cpp/monitoring"})
+        self.assertFalse(folders & {"cpp/service", "cpp/replay", "cpp/commands", "cpp/tests", "cpp/monitoring"})
 
 
 if __name__ == "__main__":

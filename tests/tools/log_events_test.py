@@ -11,9 +11,9 @@ BY_WORKERS = r'\blog\(\s*\{(?:\.what = )?"([^"]+)"([^;]*);'
 
 
 def written():
-    """{event: its levels}, of the calls in service/, commands/, workers/ and training/."""
+    """{event: its levels}, of the calls in service/, replay/, commands/, workers/ and training/."""
     events = {}
-    for path in (path for folder in ("service", "commands", "workers", "training") for path in (ROOT / folder).rglob("*.cpp")):
+    for path in (path for folder in ("service", "replay", "commands", "workers", "training") for path in (ROOT / folder).rglob("*.cpp")):
         text = path.read_text()
         for level, varies, event in re.findall(DIRECT, text):
             events.setdefault(event, set()).update({"info", "warning"} if varies else {level})

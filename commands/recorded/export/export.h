@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "commands/console/progress.h"
 #include "commands/recorded/export/part_files.h"
-#include "commands/recorded/progress.h"
 #include "commands/recorded/selection.h"
 
 namespace millrace::recordings {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 #include "recording/files/directory.h"
 
 namespace millrace::recordings {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 
 namespace millrace::recordings {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/commands.h"
+#include "commands/console/commands.h"
 #include "tests/commands/recorded/recorded_directory.h"
 #include "tests/commands/run_command.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 
-namespace millrace::recordings {
+namespace millrace {
 
 // The lines of a command on standard error: notes, and on a terminal a line of progress, rewritten
 // in place at most ten times per second. The destructor removes that line. Confined to one thread.
@@ -46,4 +46,4 @@ std::string decimal_bytes(std::uint64_t bytes);
 // A count and its noun: "1 file", "2 files".
 std::string counted(std::uint64_t count, std::string_view noun);
 
-}  // namespace millrace::recordings
+}  // namespace millrace

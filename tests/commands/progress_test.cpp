@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 
-namespace millrace::recordings {
+namespace millrace {
 namespace {
 
 const Time start{std::chrono::seconds(1)};
@@ -47,4 +47,4 @@ TEST_CASE("a count agrees with its noun") {
 }
 
 }  // namespace
-}  // namespace millrace::recordings
+}  // namespace millrace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/recorded/progress.h"
+#include "commands/console/progress.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <ostream>
 
-namespace millrace::recordings {
+namespace millrace {
 
 void Progress::show(std::string_view line, Time now) {
   if (!due(now)) return;
@@ -48,4 +48,4 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return text;
 }
 
-}  // namespace millrace::recordings
+}  // namespace millrace

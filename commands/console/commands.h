@@ -45,6 +45,25 @@ void add_replay_command(CommandLine& program, Console& console);
 // it.
 void add_bench_command(CommandLine& program, Console& console);
 
+// `index PATH [--pipeline NAME] [--verify] [--good FILE]`: makes or checks the index of training
+// streams, and prints streams, hours, rate, channels and digest. --verify reads every stream to its
+// end, and prints those that are damaged, have values that are not finite, or have another length.
+// Exit code 1 if a stream is not good. --good leaves out audio files that cannot be used, and those
+// that --verify finds, and writes a manifest of the others; then these files are no error.
+void add_index_command(CommandLine& program, Console& console);
+
+// `plan`: prints the batches of an epoch, a JSON line [[stream,begin,end],…] for each, without
+// reading frames.
+//
+//   plan (--streams PATH | --lengths FILE) --mode MODE --spec K=V,…
+//        [--seed N] [--epoch N] [--rank N] [--world N] [--slots N] [--max-seqs N] [--batch-size N]
+//        [--packed-batch-size N]
+void add_plan_command(CommandLine& program, Console& console);
+
+// `train-serve FILE [--check]`: gives the batches of a plan to trainers until SIGTERM. With --check
+// it only reads the file.
+void add_train_serve_command(CommandLine& program, Console& console);
+
 // `check-config [FILE]`: prints the effective values of the configuration (without FILE, the
 // defaults) and the memory that they allow. Warnings go to console.err.
 void add_check_config_command(CommandLine& program, Console& console);
