@@ -22,10 +22,6 @@ bool SizeList::contains(std::uint64_t size) const {
   return size >= smallest() && size <= largest() && (size - from_) % step_ == 0;
 }
 
-std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index) {
-  return drawn_number(draw_key(seed, stream), index);
-}
-
 std::uint64_t draw_key(std::uint64_t seed, std::string_view stream) {
   return mix(seed ^ hash(stream));
 }

@@ -61,9 +61,8 @@ struct SizeRule {
   bool operator==(const SizeRule&) const = default;
 };
 
-// Number `index` of the sequence of random numbers of a stream, uniform in 64 bits.
-std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index);
-// The same, with the key of the stream.
+// Number `index` of the sequence of random numbers of a stream, uniform in 64 bits, with the key of
+// the stream.
 std::uint64_t draw_key(std::uint64_t seed, std::string_view stream);
 std::uint64_t drawn_number(std::uint64_t key, std::uint64_t index);
 

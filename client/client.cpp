@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client.h"
 
-#include <utility>
-
 #include "client/internal/client_thread.h"
 
 namespace millrace {

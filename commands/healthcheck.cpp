@@ -42,16 +42,18 @@ std::optional<Url> parse_url(std::string_view text) {
 
 // Throws std::runtime_error if the service is not ready.
 void check(const HealthcheckArguments& arguments) {
-  const auto fail = [](const std::string& why) { throw std::runtime_error(why); };
   const auto timeout = parse_time(arguments.timeout);
-  if (!timeout) fail("--timeout: \"" + arguments.timeout + "\" must be a time such as 2s");
+  if (!timeout)
+    throw std::runtime_error("--timeout: \"" + arguments.timeout + "\" must be a time such as 2s");
   const auto url = parse_url(arguments.url);
-  if (!url) fail("--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH");
+  if (!url)
+    throw std::runtime_error("--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH");
   const auto& [host, port] = url->address;
   const auto status =
       get_status({net::ip::make_address(host), port}, readable(url->address), url->path, *timeout);
-  if (!status) fail(arguments.url + ": " + status.error());
-  if (*status != 200) fail(arguments.url + ": status " + std::to_string(*status));
+  if (!status) throw std::runtime_error(arguments.url + ": " + status.error());
+  if (*status != 200)
+    throw std::runtime_error(arguments.url + ": status " + std::to_string(*status));
 }
 
 }  // namespace

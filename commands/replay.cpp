@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
-#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>

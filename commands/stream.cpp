@@ -7,7 +7,6 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <opus/opus.h>
 
-#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <new>

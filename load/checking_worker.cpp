@@ -2,7 +2,6 @@
 #include "load/checking_worker.h"
 
 #include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 

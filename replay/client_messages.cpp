@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/client_messages.h"
 
-#include <algorithm>
 #include <cstring>
 #include <ranges>
 #include <string>

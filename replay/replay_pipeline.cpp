@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "chunker/row_layout.h"
 #include "chunker/rule_json.h"
-#include "service/config/pipeline_options.h"
+#include "service/config/options.h"
 
 namespace millrace {
 namespace {

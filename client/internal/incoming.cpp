@@ -42,7 +42,7 @@ client_event::Result result_of(const cp::Result& result) {
           .begin_s = result.begin_s,
           .end_s = result.end_s,
           .flags = result.flags,
-          .answer = answer_of(result.kind, text_of(result.data))};
+          .answer = answer_of(result.kind, text_in(result.data))};
 }
 
 client_event::Result result_of(ServerMessage& message) {

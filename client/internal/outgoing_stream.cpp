@@ -119,7 +119,7 @@ Bytes OutgoingStream::keepalive_message(cp::Encoder& encoder) {
 }
 
 Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
-  return encoder.encode(cp::Frames{.stream = number_, .at = position_, .bytes = bytes_of(bytes)});
+  return encoder.encode(cp::Frames{.stream = number_, .at = position_, .bytes = bytes_in(bytes)});
 }
 
 void OutgoingStream::sent() {

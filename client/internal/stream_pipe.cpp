@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/internal/stream_pipe.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -53,7 +52,7 @@ bool StreamPipe::queue(Bytes frames, Time deadline) {
                                 " bytes, not " + std::to_string(frames.size()));
   Lock lock(mutex_);
   if (!await_space(lock, deadline)) return false;
-  push(std::string(text_of(frames)));
+  push(std::string(text_in(frames)));
   return true;
 }
 

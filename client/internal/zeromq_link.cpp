@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/internal/zeromq_link.h"
 
-#include <array>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <list>

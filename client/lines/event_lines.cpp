@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/lines/event_lines.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <variant>
 

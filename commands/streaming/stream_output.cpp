@@ -2,7 +2,6 @@
 #include "commands/streaming/stream_output.h"
 
 #include <algorithm>
-#include <optional>
 #include <ostream>
 #include <utility>
 #include <variant>

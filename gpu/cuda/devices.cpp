@@ -2,7 +2,6 @@
 #include "gpu/cuda/devices.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "gpu/host/host_device.h"
 
@@ -78,10 +77,6 @@ std::optional<std::size_t> Devices::find(std::string_view name) const {
 bool Devices::is_ready(std::string_view name) const {
   const auto index = find(name);
   return !index || states_[*index].ready || states_[*index].lost;
-}
-
-bool Devices::all_ready() const {
-  return std::ranges::all_of(states_, [](const State& state) { return state.ready.load(); });
 }
 
 void Devices::make_ready(std::string_view name) {

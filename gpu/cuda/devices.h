@@ -58,8 +58,6 @@ class Devices {
   // True if open() does not wait for the driver. True also for the host, for unknown names and for
   // devices that have failed.
   bool is_ready(std::string_view name) const;
-  // True if all usable devices are ready.
-  bool all_ready() const;
   // Makes the device ready if it is not, which may take seconds. Throws DeviceFailure.
   void make_ready(std::string_view name);
 

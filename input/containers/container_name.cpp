@@ -49,7 +49,7 @@ constexpr std::array<Signature, 27> signatures{{
 }  // namespace
 
 std::string_view container_name(Bytes beginning) {
-  const std::string_view text = text_of(beginning);
+  const std::string_view text = text_in(beginning);
   const auto begins = [&](const Signature& one) {
     return text.size() >= one.at && text.substr(one.at).starts_with(one.begin) &&
            (one.eighth.empty() || (text.size() > 8 && text.substr(8).starts_with(one.eighth)));

@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
-#include <vector>
 
 #include "base/file_descriptor.h"
 #include "input/containers/file_bytes.h"

@@ -29,10 +29,6 @@ const Assigned* assigned_to_soxr(const Rates& rates) {
 
 }  // namespace
 
-ResamplerLibrary resampler_library(const Rates& rates) {
-  return assigned_to_soxr(rates) ? ResamplerLibrary::soxr : ResamplerLibrary::speexdsp;
-}
-
 std::unique_ptr<Resampler> open_resampler(const Rates& rates, std::uint32_t channels) {
   if (assigned_to_soxr(rates)) return open_soxr(rates, channels);
   return open_speexdsp(rates, channels);

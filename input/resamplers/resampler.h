@@ -34,12 +34,7 @@ struct Rates {
   bool operator==(const Rates&) const = default;
 };
 
-enum class ResamplerLibrary : std::uint8_t { speexdsp, soxr };
-
-// The library that the table assigns to these rates.
-ResamplerLibrary resampler_library(const Rates& rates);
-
-// A resampler of that library. Throws std::bad_alloc.
+// A resampler of the library that the table assigns to these rates. Throws std::bad_alloc.
 std::unique_ptr<Resampler> open_resampler(const Rates& rates, std::uint32_t channels);
 
 // A bound of the bytes that it allocates.

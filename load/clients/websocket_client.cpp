@@ -33,12 +33,12 @@ bool WebSocketClient::send(Bytes frames) {
   return !full_;
 }
 
-void WebSocketClient::end() { write(Opcode::text, bytes_of(R"({"type":"end"})")); }
+void WebSocketClient::end() { write(Opcode::text, bytes_in(R"({"type":"end"})")); }
 
 // Ignores errors of the socket: the next read returns them.
 void WebSocketClient::write(Opcode opcode, Bytes payload) {
   scratch_.message.clear();
-  append_frame(scratch_.message, opcode, text_of(payload), scratch_.keys.next());
+  append_frame(scratch_.message, opcode, text_in(payload), scratch_.keys.next());
   std::string_view bytes = scratch_.message;
   if (unsent_.empty()) {
     const auto sent =
@@ -83,20 +83,20 @@ void WebSocketClient::read(ClientSink& sink) {
   const Time now = Clock::now();
   MutableBytes bytes = MutableBytes(arrived).first(static_cast<std::size_t>(size));
   std::string partial = std::exchange(unread_, {});
-  if (!partial.empty()) bytes = std::as_writable_bytes(std::span(partial.append(text_of(bytes))));
+  if (!partial.empty()) bytes = std::as_writable_bytes(std::span(partial.append(text_in(bytes))));
   if (state_ == State::upgrading) bytes = read_upgrade(bytes, now, sink);
   while (state_ == State::open || state_ == State::closing) {
     const auto event = reader_.next(bytes);
     if (!event) break;
     handle(*event, now, sink);
   }
-  unread_ = text_of(bytes);
+  unread_ = text_in(bytes);
 }
 
 // Returns the bytes after the answer.
 MutableBytes WebSocketClient::read_upgrade(MutableBytes bytes, Time now, ClientSink& sink) {
   constexpr std::string_view http = "HTTP/1.1 ", end = "\r\n\r\n";
-  const std::string_view text = text_of(bytes);
+  const std::string_view text = text_in(bytes);
   const auto length = text.find(end);
   if (length == text.npos) {
     if (text.size() > max_answer) fail("invalid answer to the upgrade", sink);
@@ -116,7 +116,7 @@ MutableBytes WebSocketClient::read_upgrade(MutableBytes bytes, Time now, ClientS
 
 void WebSocketClient::handle(const MessageReader::Event& event, Time now, ClientSink& sink) {
   if (const auto* message = std::get_if<MessageReader::Message>(&event)) {
-    if (message->is_text) return handle_text(text_of(message->bytes), now, sink);
+    if (message->is_text) return handle_text(text_in(message->bytes), now, sink);
     return handle_result(message->bytes, now, sink);
   }
   if (const auto* ping = std::get_if<MessageReader::Ping>(&event))
@@ -143,7 +143,7 @@ void WebSocketClient::handle_result(Bytes message, Time now, ClientSink& sink) {
   if (!result) return fail("invalid message from the service", sink);
   sink.received(client_,
                 {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0, false,
-                 text_of(result->data)},
+                 text_in(result->data)},
                 now);
 }
 

@@ -76,11 +76,11 @@ void ZeromqLoadTransport::disconnect(std::uint32_t client) { streams_[client].op
 
 void ZeromqLoadTransport::enqueue(Bytes message) {
   if (unsent_.empty() && dealer_.send(message)) return;
-  unsent_.emplace_back(text_of(message));
+  unsent_.emplace_back(text_in(message));
 }
 
 bool ZeromqLoadTransport::flush() {
-  while (!unsent_.empty() && dealer_.send(bytes_of(unsent_.front()))) unsent_.pop_front();
+  while (!unsent_.empty() && dealer_.send(bytes_in(unsent_.front()))) unsent_.pop_front();
   return unsent_.empty();
 }
 
@@ -140,7 +140,7 @@ void ZeromqLoadTransport::handle(Bytes bytes, ClientSink& sink) {
     if (find(result->stream, client))
       sink.received(client,
                     {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0,
-                     result->kind == Answer::Kind::error, text_of(result->data)},
+                     result->kind == Answer::Kind::error, text_in(result->data)},
                     now);
   } else if (const auto* rejected = std::get_if<cp::Rejected>(&*message)) {
     if (find(rejected->stream, client)) sink.rejected(client, rejected->frames);

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "python/extension/plain_values.h"
 #include "schemas/text.h"

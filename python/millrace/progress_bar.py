@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _QUIET = 0.5  # seconds before a bar is shown: an index that is made faster shows none
-_PERIOD = 10.0  # seconds between two lines without tqdm
 
 
 def bar_of(total: int, done: int, name: str, unit: str) -> Any:
@@ -41,20 +40,24 @@ def index_progress(wanted: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """A line every 10 s, by those functions of a bar of tqdm that are used here."""
+    """On a terminal a line that is rewritten, elsewhere one every 10 s: the functions of tqdm's bar that are used here."""
 
     def __init__(self, total: int, done: int, name: str) -> None:
         self._total, self.n, self._name, self._text = total, done, name, ""
+        self._begin, self._end, self._period = ("\r\x1b[K", "", 0.2) if sys.stderr.isatty() else ("", "\n", 10.0)
         self._printed = time.monotonic()
 
     def update(self, more: int) -> None:
         self.n += more
-        if time.monotonic() - self._printed >= _PERIOD:
-            self.close()
+        if time.monotonic() - self._printed >= self._period:
+            self._print(self._end)
 
     def set_postfix_str(self, text: str, refresh: bool) -> None:
         self._text = text
 
     def close(self) -> None:
+        self._print("\n")
+
+    def _print(self, end: str) -> None:
         self._printed = time.monotonic()
-        print(f"{self._name}: {self.n}/{self._total} {self._text}".rstrip(), file=sys.stderr, flush=True)
+        print(f"{self._begin}{self._name}: {self.n}/{self._total} {self._text}".rstrip(), end=end, file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 #include <span>
-#include <string_view>
 
 #include "recording/format/checksums.h"
 #include "recording/format/mcap.h"

@@ -2,7 +2,6 @@
 #include "recording/format/file_start.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <string_view>
 #include <utility>

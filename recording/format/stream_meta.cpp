@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <optional>
 #include <string_view>
 
 #include "base/enum_names.h"

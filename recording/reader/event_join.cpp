@@ -2,7 +2,6 @@
 #include "recording/reader/event_join.h"
 
 #include <limits>
-#include <utility>
 
 namespace millrace::recording {
 namespace {

@@ -113,7 +113,7 @@ void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, 
   std::string& part = parts_[thread];
   if (record.first) part.clear();
   bytes_ += bytes.size();
-  std::string_view data = text_of(bytes);
+  std::string_view data = text_in(bytes);
   if (!record.first || !record.last) {
     part.append(data);
     if (!record.last) return;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "service/admin/json_object.h"
 

@@ -63,17 +63,18 @@ void History::add(std::string_view metrics, Time now) {
 
 const std::string& History::json() {
   if (!json_.empty()) return json_;
-  json_ = R"({"times":[)";
+  std::string json = R"({"times":[)";
   for (const Sample& sample : samples_) {
     const std::chrono::duration<double> time = sample.time.time_since_epoch();
-    append_number(json_ += &sample == &samples_.front() ? "" : ",", time.count());
+    append_number(json += &sample == &samples_.front() ? "" : ",", time.count());
   }
-  json_ += R"(],"series":{)";
+  json += R"(],"series":{)";
   for (std::size_t i = 0; !samples_.empty() && i < series_.size(); ++i) {
-    append_string(json_ += i == 0 ? "" : ",", series_[i]);
-    append_values(json_ += ':', i);
+    append_string(json += i == 0 ? "" : ",", series_[i]);
+    append_values(json += ':', i);
   }
-  return json_ += "}}\n";
+  json += "}}\n";
+  return json_ = std::move(json);
 }
 
 void History::append_values(std::string& to, std::size_t series) const {

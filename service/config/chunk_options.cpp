@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/config/chunk_options.h"
 
-#include <algorithm>
-
 #include "chunker/lengths.h"
 #include "chunker/sizes_text.h"
 #include "input/voice_detector.h"

@@ -39,7 +39,7 @@ bool selects(const RecordRule& rule, std::string_view stream) {
   // Rows are numbered from 0: no size is drawn with this number.
   constexpr auto index = std::numeric_limits<std::uint64_t>::max();
   return rule.share >= 1 ||
-         static_cast<double>(drawn_number(0, stream, index)) < rule.share * 0x1p64;
+         static_cast<double>(drawn_number(draw_key(0, stream), index)) < rule.share * 0x1p64;
 }
 
 ThreadRecording::ThreadRecording(recording::PagePool& pages, std::size_t thread,

@@ -2,7 +2,6 @@
 #include "service/server/server.h"
 
 #include <algorithm>
-#include <functional>
 #include <future>
 #include <random>
 #include <utility>

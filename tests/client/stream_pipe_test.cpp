@@ -61,7 +61,7 @@ class Waiting {
 };
 
 struct PipeFixture {
-  bool queue(std::string_view frames) { return pipe.queue(bytes_of(frames), at_once); }
+  bool queue(std::string_view frames) { return pipe.queue(bytes_in(frames), at_once); }
   std::vector<std::string> taken() {
     std::vector<StreamPipe::Queued> queued;
     pipe.take(queued);
@@ -102,9 +102,9 @@ TEST_CASE(
   StreamPipe pipe(
       3, {.unsent = 1 << 20, .untaken = 128}, changes, [] {}, StreamPipe::Input::packet);
   for (const std::size_t bytes : {0, 61'299})
-    CHECK_THROWS_AS(pipe.queue(bytes_of(std::string(bytes, 'x')), at_once), std::invalid_argument);
-  CHECK(pipe.queue(bytes_of("x"), at_once));
-  CHECK(pipe.queue(bytes_of(std::string(61'298, 'x')), at_once));
+    CHECK_THROWS_AS(pipe.queue(bytes_in(std::string(bytes, 'x')), at_once), std::invalid_argument);
+  CHECK(pipe.queue(bytes_in("x"), at_once));
+  CHECK(pipe.queue(bytes_in(std::string(61'298, 'x')), at_once));
   std::vector<StreamPipe::Queued> queued;
   pipe.take(queued);
   CHECK(queued.size() == 2);
@@ -119,7 +119,7 @@ TEST_CASE_METHOD(PipeFixture, "queueing waits at the bound until input is sent")
   sent("abc");
   CHECK_FALSE(queue("i"));
   std::jthread other([&] { sent("defgh"); });
-  CHECK(pipe.queue(bytes_of("i"), whenever));
+  CHECK(pipe.queue(bytes_in("i"), whenever));
   CHECK(taken() == std::vector<std::string>{"i"});
 }
 
@@ -168,7 +168,7 @@ TEST_CASE_METHOD(PipeFixture, "a call that waits for an event gets it, or the en
 TEST_CASE_METHOD(PipeFixture, "a call that waits returns at its deadline") {
   CHECK_FALSE(pipe.next(Clock::now()));
   CHECK(queue("abcd"));
-  CHECK_FALSE(pipe.queue(bytes_of("e"), Clock::now()));
+  CHECK_FALSE(pipe.queue(bytes_in("e"), Clock::now()));
 }
 
 TEST_CASE_METHOD(PipeFixture, "a failure is thrown by every call, after the events before it") {
@@ -223,7 +223,7 @@ TEST_CASE_METHOD(PipeFixture, "closing a stream fails the calls that wait in it,
   CHECK(queue("abcd"));
   const Time in_time = Clock::now() + patience;
   const auto next = [&] { return pipe.next(in_time).has_value(); };
-  const auto send = [&] { return pipe.queue(bytes_of("e"), in_time); };
+  const auto send = [&] { return pipe.queue(bytes_in("e"), in_time); };
   Waiting taker(next), sender(send);
   taker.await_sleep();
   sender.await_sleep();

@@ -109,11 +109,11 @@ struct Reader {
   bool take(const MessageReader::Message& message) {
     require(message.bytes.size() <= longest, "a message is not longer than the limit");
     seen.messages.push_back(
-        std::string(message.is_text ? "text " : "binary ").append(text_of(message.bytes)));
+        std::string(message.is_text ? "text " : "binary ").append(text_in(message.bytes)));
     return true;
   }
   bool take(const MessageReader::Ping& ping) {
-    output.pong(text_of(ping.payload));
+    output.pong(text_in(ping.payload));
     return true;
   }
   bool take(const MessageReader::Pong&) { return true; }
@@ -146,7 +146,7 @@ SeenFrames read_by_us(const Input& input, std::size_t in_place) {
       if (!event) break;
       goes_on = std::visit([&](const auto& one) { return end.take(one); }, *event);
     }
-    unread = text_of(rest);
+    unread = text_in(rest);
   }
   const auto frames = end.output.unwritten()[0];
   end.seen.frames = test::frames_in({static_cast<const char*>(frames.data()), frames.size()});

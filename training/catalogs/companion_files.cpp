@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 
 #include "input/audio_file.h"
 #include "training/catalogs/index/file_states.h"

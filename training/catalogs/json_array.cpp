@@ -2,9 +2,6 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <utility>
 #include <vector>
 

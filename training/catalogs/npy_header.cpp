@@ -6,7 +6,6 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 namespace millrace::training {
 namespace {

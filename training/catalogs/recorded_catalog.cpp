@@ -2,7 +2,6 @@
 #include "training/catalogs/recorded_catalog.h"
 
 #include <cassert>
-#include <exception>
 #include <stdexcept>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "workers/feed/row_entry.h"
 

@@ -2,7 +2,6 @@
 #include "training/filling/loader_buffers.h"
 
 #include <charconv>
-#include <string_view>
 #include <utility>
 
 #include "gpu/cuda/devices.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/keys/open_dataset.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/keys/source_keys.h"
 
-#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <optional>
 #include <string>
 
 #include "base/enum_names.h"

@@ -2,7 +2,6 @@
 #include "training/plans/make_plan.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 

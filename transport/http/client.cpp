@@ -6,7 +6,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
-#include <utility>
 
 #include "transport/net/limits.h"
 #include "transport/net/spawn.h"

@@ -14,11 +14,16 @@ inline Tcp::endpoint peer_of(const Socket& socket) {
   return lost ? Tcp::endpoint() : peer;
 }
 
-// For example "127.0.0.1:40000" or "[::1]:40000"; "gone" for port 0.
-inline std::string text_of(const Tcp::endpoint& peer) {
-  if (peer.port() == 0) return "gone";
-  const std::string host = peer.address().to_string();
-  return (peer.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(peer.port());
+// For example "127.0.0.1:40000" or "[::1]:40000".
+inline std::string text_of(const Tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" +
+         std::to_string(endpoint.port());
+}
+
+// The same; "gone" for port 0.
+inline std::string peer_text(const Tcp::endpoint& peer) {
+  return peer.port() == 0 ? "gone" : text_of(peer);
 }
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ std::size_t PeerOutbox::append(Bytes message, PeerStream* stream, bool is_result
   if (empty()) wire_.wake();
   waiting_.labels.push_back({stream, message.size(), is_result});
   try {
-    waiting_.bytes.append(text_of(message));
+    waiting_.bytes.append(text_in(message));
   } catch (...) {
     waiting_.labels.pop_back();
     throw;

@@ -74,8 +74,6 @@ class PeerStream final : public ClientOutput {
   bool closing() const { return closing_; }
   // The stream is closing() and all its messages were sent.
   bool over() const { return closing_ && unsent_ == 0; }
-  // Frames that the peer may send; negative if it has sent too many.
-  std::int64_t granted() const { return granted_; }
 
   std::string peer() const override { return outbox_.peer(); }
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,

@@ -162,7 +162,7 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::handle_connection(Socket socket) {
   try {
-    Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_, Share(gate_.sockets, 1)};
+    Arrival arrival{peer_text(peer_of(socket)), protocol_, rules_, gate_, Share(gate_.sockets, 1)};
     if (scope_.draining())
       return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
     if (gate_.memory_short.load(std::memory_order_relaxed))

@@ -135,7 +135,7 @@ void ZeromqServer::malformed(ZeromqPeer id) {
 void ZeromqServer::writable(ZeromqPeer id) { wake(id); }
 
 void ZeromqServer::connection_refused(const Tcp::endpoint& peer, Refusal, std::string_view why) {
-  scope_.note_refused(text_of(peer), why);
+  scope_.note_refused(peer_text(peer), why);
 }
 
 void ZeromqServer::lost(ZeromqPeer id) {

@@ -26,7 +26,7 @@ class Connection {
     Bytes bytes;  // valid until the caller calls next() again or waits for anything
     // When its last byte was read or the messages before it were processed, whichever is later.
     Time arrived;
-    std::string_view text() const { return text_of(bytes); }
+    std::string_view text() const { return text_in(bytes); }
   };
 
   // How the connection ended.

@@ -27,7 +27,7 @@ MessageReader::Event close_of(Bytes payload) {
   const unsigned code =
       std::to_integer<unsigned>(payload[0]) << 8 | std::to_integer<unsigned>(payload[1]);
   if (!is_close_code(code)) return Fault{close_codes::protocol_error};
-  if (!is_utf8(text_of(payload.subspan(2)))) return Fault{close_codes::bad_text};
+  if (!is_utf8(text_in(payload.subspan(2)))) return Fault{close_codes::bad_text};
   return MessageReader::Close{static_cast<std::uint16_t>(code)};
 }
 
@@ -101,7 +101,7 @@ MessageReader::Event MessageReader::read_frame(const FrameHead& head, MutableByt
     default: break;
   }
   const bool is_text = head.opcode() == Opcode::text;
-  if (is_text && !is_utf8(text_of(payload))) return Fault{close_codes::bad_text};
+  if (is_text && !is_utf8(text_in(payload))) return Fault{close_codes::bad_text};
   return Message{is_text, payload};
 }
 
@@ -134,7 +134,7 @@ void MessageReader::gather(Bytes part) {
 }
 
 bool MessageReader::is_text_so_far() {
-  std::string_view rest = text_of(message_).substr(checked_);
+  std::string_view rest = text_in(message_).substr(checked_);
   rest.remove_prefix(utf8_length(rest));
   checked_ = message_.size() - rest.size();
   return rest.empty() || begins_character(rest);

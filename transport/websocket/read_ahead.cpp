@@ -88,7 +88,7 @@ void ReadAhead::shrink() {
 
 void ReadAhead::move_to_own() {
   poison();
-  own_ = text_of(unread_);
+  own_ = text_in(unread_);
   seen_ = unread_ = std::as_writable_bytes(std::span(own_));
 }
 

@@ -145,7 +145,7 @@ std::optional<Connection::Received> WebSocketConnection::on_event(
 }
 
 std::optional<Connection::Received> WebSocketConnection::on_event(const MessageReader::Ping& ping) {
-  output_.pong(text_of(ping.payload));
+  output_.pong(text_in(ping.payload));
   return std::nullopt;
 }
 

@@ -22,7 +22,7 @@ class ZeromqMessage {
   ~ZeromqMessage();
 
   Bytes bytes() const;
-  std::string_view text() const { return text_of(bytes()); }
+  std::string_view text() const { return text_in(bytes()); }
 
   // The zmq_msg_t, for code that includes zmq.h.
   void* handle() { return message_.data(); }

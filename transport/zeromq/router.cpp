@@ -58,7 +58,7 @@ class ZeromqRouter::Bound {
 
   std::string address(ZeromqPeer id) {
     Connection* const connection = find(id);
-    return connection ? text_of(connection->peer) : std::string();
+    return connection ? peer_text(connection->peer) : std::string();
   }
 
   std::uint64_t acknowledged(ZeromqPeer id) {

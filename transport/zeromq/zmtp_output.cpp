@@ -48,13 +48,13 @@ iovec part_of(Bytes bytes, std::size_t& offset) {
 }  // namespace
 
 void ZmtpOutput::add_raw(std::string_view bytes) {
-  add(0, 0, ZeromqMessage::copy_of(bytes_of(bytes)));
+  add(0, 0, ZeromqMessage::copy_of(bytes_in(bytes)));
 }
 
 void ZmtpOutput::add_command(std::string_view body) {
   const bool longer = body.size() > longest_short;
   add(is_command | (longer ? is_long : 0), longer ? long_head : short_head,
-      ZeromqMessage::copy_of(bytes_of(body)));
+      ZeromqMessage::copy_of(bytes_in(body)));
 }
 
 void ZmtpOutput::add_message(ZeromqMessage message) {

@@ -2,7 +2,6 @@
 #include "transport/zeromq/zmtp_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "transport/zeromq/zmtp_head.h"
@@ -48,7 +47,7 @@ std::optional<std::string_view> read_front(std::string_view& from, std::uint64_t
 std::optional<std::string_view> read_string(std::string_view& from, std::size_t width) {
   const auto length = read_front(from, width);
   if (!length) return std::nullopt;
-  return read_front(from, big_endian(bytes_of(*length)));
+  return read_front(from, big_endian(bytes_in(*length)));
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -180,7 +179,7 @@ ZmtpReader::Found ZmtpReader::read_element(Bytes element) {
 }
 
 ZmtpReader::Found ZmtpReader::read_greeting(Bytes greeting) {
-  const std::string_view its = text_of(greeting).substr(mechanism_at, mechanism_size);
+  const std::string_view its = text_in(greeting).substr(mechanism_at, mechanism_size);
   if (!its.starts_with(mechanism) || its.find_first_not_of('\0', mechanism.size()) != its.npos)
     return wrong("the security mechanism is not NULL");
   const auto version = [&](std::size_t at) { return static_cast<std::uint8_t>(greeting[at]); };
@@ -193,8 +192,8 @@ ZmtpReader::Found ZmtpReader::read_frame(Bytes element) {
   const Frame frame = *Frame::of(element);
   if (is_dropped(frame)) return begin_part(frame);
   const Bytes body = element.subspan(frame.head);
-  if (state_ == State::handshake) return read_ready(text_of(body));
-  if (!frame.is_part()) return read_command(text_of(body));
+  if (state_ == State::handshake) return read_ready(text_in(body));
+  if (!frame.is_part()) return read_command(text_in(body));
   message_ = ZeromqMessage::copy_of(body);
   return Found::message;
 }

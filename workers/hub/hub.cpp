@@ -2,7 +2,6 @@
 #include "workers/hub/hub.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "schemas/worker_protocol.h"

@@ -2,7 +2,6 @@
 #include "workers/lanes/worker_status.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace millrace {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string_view>
 #include <variant>
 
 #include "schemas/worker_protocol.h"

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "chunker/rule_json.h"
 #include "python/extension/datasets/opened_catalog.h"

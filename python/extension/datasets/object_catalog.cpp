@@ -3,7 +3,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include <optional>
 #include <utility>
 
 #include "base/event.h"

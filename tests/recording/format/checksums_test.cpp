@@ -26,14 +26,14 @@ struct Row {
 }  // namespace
 
 TEST_CASE("crc32 is the checksum of zlib, crc32c that of Castagnoli") {
-  CHECK(crc32(bytes_of("123456789")) == 0xcbf43926);
-  CHECK(crc32c(bytes_of("123456789")) == 0xe3069283);
+  CHECK(crc32(bytes_in("123456789")) == 0xcbf43926);
+  CHECK(crc32c(bytes_in("123456789")) == 0xe3069283);
   CHECK(crc32({}) == 0);
   CHECK(crc32c({}) == 0);
 }
 
 TEST_CASE("the checksum of two parts is that of the whole") {
-  const Bytes whole = bytes_of("123456789");
+  const Bytes whole = bytes_in("123456789");
   for (std::size_t at = 0; at <= whole.size(); ++at) {
     CHECK(crc32(whole.subspan(at), crc32(whole.first(at))) == 0xcbf43926);
     CHECK(crc32c(whole.subspan(at), crc32c(whole.first(at))) == 0xe3069283);

@@ -33,10 +33,10 @@ std::string closing(unsigned code, const std::string& reason = {}) {
 std::string name_of(const MessageReader::Event& event) {
   struct {
     std::string operator()(const MessageReader::Message& message) const {
-      return std::string(message.is_text ? "text " : "binary ").append(text_of(message.bytes));
+      return std::string(message.is_text ? "text " : "binary ").append(text_in(message.bytes));
     }
     std::string operator()(const MessageReader::Ping& ping) const {
-      return std::string("ping ").append(text_of(ping.payload));
+      return std::string("ping ").append(text_in(ping.payload));
     }
     std::string operator()(const MessageReader::Pong&) const { return "pong"; }
     std::string operator()(const MessageReader::Close& close) const {
@@ -64,7 +64,7 @@ Events read(std::string bytes, std::size_t size, std::size_t in_place = longest,
       events.push_back(name_of(*event));
       if (event->index() >= 3) return events;
     }
-    unread = text_of(rest);
+    unread = text_in(rest);
   }
   return events;
 }

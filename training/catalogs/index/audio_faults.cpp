@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/catalogs/index/audio_faults.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>

@@ -2,7 +2,6 @@
 #include "training/plans/stateless/division.h"
 
 #include <algorithm>
-#include <cassert>
 
 #include "training/plans/order/permutation.h"
 #include "training/plans/stateless/batch_limits.h"

@@ -2,7 +2,6 @@
 #include "training/plans/stateless/stateless_plan.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "training/plans/order/permutation.h"

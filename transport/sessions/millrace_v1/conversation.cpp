@@ -136,7 +136,7 @@ void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_vi
                                        .flags = head.flags,
                                        .data = std::as_bytes(std::span(data))};
   const Bytes message = queue().scope().encoder().encode(result);
-  queue().bytes().append(text_of(message));
+  queue().bytes().append(text_in(message));
 }
 
 }  // namespace millrace
