@@ -89,7 +89,7 @@ class MemoryCatalog final : public training::Catalog {
   }
 
  private:
-  class Stream final : public training::StreamReader {
+  class Stream final : public training::FrameReader {
    public:
     Stream(const MemoryCatalog& catalog, std::uint64_t stream)
         : catalog_(catalog), stream_(stream) {
@@ -122,7 +122,7 @@ class MemoryCatalog final : public training::Catalog {
   class Reader final : public training::CatalogReader {
    public:
     explicit Reader(const MemoryCatalog& catalog) : catalog_(catalog) {}
-    Result<std::unique_ptr<training::StreamReader>, training::ReadError> open(
+    Result<std::unique_ptr<training::FrameReader>, training::ReadError> open(
         std::uint64_t stream) override {
       if (catalog_.on_open)
         if (auto opened = catalog_.on_open(stream); !opened) return opened.error();
