@@ -25,11 +25,12 @@
 //
 //   MILLRACE_SIMULATED_CUDA="devices=1;fail=cudaHostRegister:801"
 //
-//   devices=N                  devices of the machine, default 2; none if CUDA_VISIBLE_DEVICES is
-//   empty memory=BYTES               memory of each device, default 1 GiB driver=VERSION the newest
-//   CUDA of the driver, such as 12020; 0: there is no driver pauses=MICROSECONDS        the longest
-//   pause, default 200; 0: no pauses fail=FUNCTION:ERROR[:N]    the next N calls, or all, return
-//   this code and do nothing dead-when=PATH:ERROR       all devices die once this file exists
+//   devices=N                  devices of the machine, default 2; CUDA_VISIBLE_DEVICES="": none
+//   memory=BYTES               memory of each device, default 1 GiB
+//   driver=VERSION             the newest CUDA of the driver, such as 12020; 0: there is no driver
+//   pauses=MICROSECONDS        the longest pause, default 200; 0: no pauses
+//   fail=FUNCTION:ERROR[:N]    the next N calls, or all, return this code and do nothing
+//   dead-when=PATH:ERROR       all devices die once this file exists
 //   hold-copies                no copy begins
 //   hold-copies-while=PATH     no copy begins while this file exists
 //   stale-queries=N            every N-th query of a shared event does not see its last record
