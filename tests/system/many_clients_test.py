@@ -35,7 +35,6 @@ class ManyClients(ManyClientsTest):
             before, room = service.memory(), 4 + 512 - 1  # the good stream is one more
             with self.stopped(service):  # otherwise the first ones may have waited too long before the last one comes
                 clients = [self.join(service, upgrade(X="a" * 7800)[:-2]) for _ in range(room + LATE)]
-            began = time.monotonic()
             self.await_metric(service, LATE, "millrace_ingest_connections_rejected_total", reason="limit_global")
             each = (service.memory() - before) / room
             print(f"resident memory: {each / 1024:.1f} KiB of a client before its upgrade")
@@ -43,15 +42,10 @@ class ManyClients(ManyClientsTest):
                 self.assertLess(each, 32 << 10)
             good.row()
             answered = select.select([client.socket for client in clients], [], [], 0)[0]
-            waiting = [client for client in clients if client.socket not in answered]
             heads = [client.head() for client in clients if client.socket in answered]
             refused = [fields["retry-after"] for status, fields in heads if status == 503]
             self.assertEqual(len(refused), LATE)
             self.assertLessEqual(set(refused), set("12345"))
-            for client in waiting[-3:]:  # as many as there are connections left
-                in_time = time.monotonic() - began < 4  # of about 10 s that a client has; a slow machine may need longer
-                status, _ = client.send(b"\r\n").head()
-                self.assertIn(status, [101] if in_time else [101, None])
             good.row()
 
     def test_the_admin_port_answers_when_descriptors_run_out(self):  # A10, A11
