@@ -40,7 +40,8 @@ def wait_for(condition, what, every=0.01, patience=PATIENCE):
 
 def await_decoder(process):
     """Waits until a decoder has attached. It reads its model before, which takes seconds of CPU time."""
-    wait_for(lambda: process.lines, "the decoder to attach", patience=4 * PATIENCE)
+    wait_for(lambda: process.lines or process.process.poll() is not None, "the decoder to attach", patience=4 * PATIENCE)
+    assert process.lines, process.errors
 
 
 def fetch(url):

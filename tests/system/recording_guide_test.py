@@ -112,7 +112,16 @@ class Page(SystemTest):
 
     def replay(self, directory):
         """The printed command that compares answers. A worker attaches to `self.workers`."""
-        return self.started(*self.command("recording_replay", directory), **self.environment())
+        *shell, text, name = self.command("recording_replay", directory)
+        return self.started(*shell, text.replace("\nmillrace", "\nexec millrace"), name, **self.environment())  # kill() reaches it
+
+    def replayed(self, replay, worker):
+        """The exit code of a replay. Its worker may end only with it: the replay would wait for another one."""
+        processes = replay.process, worker.process
+        wait_for(lambda: any(process.poll() is not None for process in processes), "the replay to end", patience=4 * PATIENCE)
+        if replay.process.poll() is None:
+            self.assertEqual(worker.wait(), 0, worker.errors)
+        return replay.wait()
 
 
 class Calls(Page):
@@ -198,8 +207,8 @@ class Calls(Page):
 
     def test_the_same_model_answers_the_replayed_calls_as_the_live_ones(self):
         replay = self.replay(self.recorded)
-        self.started(DECODER, "--url", self.workers)
-        self.assertEqual((replay.wait(4 * PATIENCE), replay.lines), (0, []), replay.errors)
+        decoder = self.started(DECODER, "--url", self.workers, "--warm", str(len(CALLS)))
+        self.assertEqual((self.replayed(replay, decoder), replay.lines), (0, []), replay.errors)
         self.assertTrue([line for line in replay.errors if f"{len(CALLS)} without a difference, 0 with one" in line], replay.errors)
 
     def test_rm_deletes_the_calls_of_one_caller(self):
@@ -253,8 +262,8 @@ class Differences(Page):
 
     def test_the_first_row_that_a_new_model_answers_differently_is_printed_for_each_stream(self):
         replay = self.replay(self.recorded())
-        self.count(self.workers, 5)
-        self.assertEqual(replay.wait(), 1, replay.errors)
+        worker = self.count(self.workers, 5)
+        self.assertEqual(self.replayed(replay, worker), 1, replay.errors)
         (different,) = map(json.loads, replay.lines)  # the short stream has four rows
         self.assertEqual({key: different[key] for key in ("stream", "type", "seq", "begin", "end", "recorded", "replayed")},
                          {"stream": "long", "type": "difference", "seq": 5, "begin": 25600, "end": 30720, "recorded": {"data": 5},
