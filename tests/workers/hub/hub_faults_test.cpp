@@ -21,6 +21,15 @@ std::uint64_t failures(const HubUnderTest& h, WorkerFailure why) {
 
 }  // namespace
 
+TEST_CASE("a worker that returns an unknown batch is disconnected") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.done(worker, BatchId{7});
+  CHECK(worker.receive<Refused>().code == "protocol");
+  CHECK(failures(h, WorkerFailure::protocol) == 1);
+  CHECK(h.stats.results[ResultStatus::late].value() == 0);
+}
+
 TEST_CASE("a worker that returns a batch that another worker has done is disconnected") {
   HubUnderTest h;
   Link& one = h.attach();
@@ -148,6 +157,25 @@ TEST_CASE("heartbeats are not queued for a worker that does not read") {
   h.run_until([&] { return reads.beats > 0; });
   CHECK(sleeps.beats == 0);
   CHECK(watcher.beats == 0);
+}
+
+TEST_CASE("the slabs of the workers of all pipelines have one budget") {
+  HubUnderTest h;
+  h.slab_bytes.set_limit(8 * 4096);
+  LaneStats stats;
+  Hub other(h.io(), h.settings(), {h.devices, h.slab_bytes, h.slab_threads}, stats);
+  const auto answered = [&]() -> Link& {
+    Link& link = h.connect();
+    other.hello(link, {.name = "w", .credits = 1});
+    h.run_until([&] { return !link.idle(); });
+    return link;
+  };
+  Link& worker = h.attach(6);
+  CHECK(answered().receive<Refused>().code == "no_room");
+  h.hub.lost(worker, WorkerFailure::disconnect);
+  worker.exit();
+  h.run_until([&] { return h.slab_bytes.taken() == 0; });
+  (void)answered().receive<Welcome>();
 }
 
 TEST_CASE("a worker whose process cannot be watched is refused, and its slabs are freed") {

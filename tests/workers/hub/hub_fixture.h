@@ -128,7 +128,8 @@ class HubUnderTest {
   std::deque<std::array<std::int16_t, 3>> frames_;
   std::unordered_map<StreamId, std::uint64_t> seq_;
 
-  HubSettings settings(LaneTimeouts timeouts, Element dtype) {
+ public:
+  HubSettings settings(LaneTimeouts timeouts = long_timeouts, Element dtype = Element::s16) {
     const BatchShape shape{.format = {.dtype = dtype}, .slots = 2, .rows = 4, .width = 4};
     return {
         .pipeline = "default",
@@ -152,7 +153,6 @@ class HubUnderTest {
             }};
   }
 
- public:
   Devices devices;
   Budget slab_bytes{std::uint64_t{1} << 20};
   LaneStats stats;

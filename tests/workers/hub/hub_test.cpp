@@ -273,12 +273,15 @@ TEST_CASE("a silent worker is disconnected, and another gets its rows") {
   h.open(1);
   h.row(1);
   Link& worker = h.attach();
-  CHECK(rows_of(worker.receive<HandedBatch>()) == "1.0");
+  const auto batch = worker.receive<HandedBatch>();
+  CHECK(rows_of(batch) == "1.0");
   h.run_until([&] { return worker.ended; });
   CHECK(h.last_line == ": no heartbeat for 5 ms");
   CHECK(worker.receive<Refused>() == Refused{"timeout", "no heartbeat for 5 ms"});
   CHECK(h.stats.failures[WorkerFailure::timeout].value() == 1);
   CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R");
+  h.done(worker, batch.id, texts({"late"}));
+  CHECK(h.returned() == "1 batched");
 }
 
 TEST_CASE("workers and watchers receive heartbeats") {

@@ -135,6 +135,16 @@ TEST_CASE("a TCP connection whose worker was refused is closed though the worker
   service.run_until([&] { return service.budgets.connections.taken() == 0; });
 }
 
+TEST_CASE("a silent worker over TCP is disconnected, and another gets its rows") {
+  HubService service({.silence = 5ms, .answer = 1h, .first_answer = 1h});
+  service.open(1);
+  service.row(1);
+  TcpWorker worker(service);
+  (void)worker.attach().receive<HandedBatch>();
+  CHECK(worker.receive<Refused>().code == "timeout");
+  CHECK(rows_of(TcpWorker(service).attach().receive<HandedBatch>()) == "1.0R");
+}
+
 TEST_CASE("a watcher over TCP gets copies of the rows of a local worker") {
   HubService service;
   TcpWorker watcher(service);
