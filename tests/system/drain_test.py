@@ -37,7 +37,7 @@ class Drain(ManyClientsTest):
         self.addCleanup(stream.client.socket.close)
         return stream
 
-    def test_while_the_service_lingers_it_is_not_ready_and_still_accepts_streams(self):
+    def test_while_the_service_lingers_it_accepts_streams_and_a_second_signal_cuts_them_off(self):
         service = self.served(extra=LONG + 'linger = "30min"\n')
         before = self.stream(service)
         self.terminate(service)
@@ -48,7 +48,10 @@ class Drain(ManyClientsTest):
         for stream in before, late:
             stream.row()
         service.process.terminate()
-        self.assertEqual(service.wait(), 1)  # the streams are cut off
+        for stream in before, late:
+            stream.client.rest()
+            self.assertIsNone(stream.client.close_code)
+        self.assertEqual(service.wait(), 1)
 
     def test_when_the_service_has_lingered_its_streams_end(self):
         service = self.served(extra=LONG + 'linger = "1s"\n')
