@@ -32,6 +32,12 @@ INVALID_MESSAGES = {  # B1, B2, B6
     "a length before it": struct.pack("<I", len(GOOD)) + GOOD,
     "no bytes in frames": wire.message(wire.FRAMES, u64(7), u64(0)),
 }
+LAST = 1 << 53  # no position or mark is as large
+NOT_FOR_A_SERVICE = {  # B5
+    "a message of the service": wire.message(wire.CREDIT, u64(7), u64(1)),
+    "a gap of 0": wire.gap(7, 0), "a gap over the limit": wire.gap(7, LAST),
+    "a mark over the limit": wire.flush(7, LAST),
+}
 
 
 class GoodPeer:
@@ -100,6 +106,12 @@ class ZeroMQ(FaultTest):
     def test_an_invalid_message_is_answered_and_disturbs_no_stream(self):  # B1 B2 B6
         cases = {name: (sent, ("error", "schema")) for name, sent in INVALID_MESSAGES.items()}
         self.each(self.served(), cases, self.answered, ("messages_rejected", "verify"))
+
+    def test_a_message_that_means_nothing_to_a_service_is_answered(self):  # B5
+        service = self.served()
+        cases = {name: (sent, ("error", "schema")) for name, sent in NOT_FOR_A_SERVICE.items()}
+        self.each(service, cases, self.answered, ("messages_rejected", "schema"))
+        self.assertEqual(self.answered(service, wire.message(200, u64(7))), ("error", "schema"))  # an unknown message
 
     def test_members_of_later_versions_are_ignored(self):  # B5
         service = self.served()
