@@ -222,7 +222,7 @@ def open(directory: str | os.PathLike[str]) -> Recordings:
     Raises the soft limit on file descriptors (RLIMIT_NOFILE) of the process to the hard limit. All functions raise
     OSError if a file cannot be opened or read; a file that was deleted is a missing part instead.
 
-    The catalog of its streams is brought up to date. Without permission to write, it is kept in memory.
+    Reads the summaries of all files; the list of streams stays in memory (about 1 kB per stream).
     """
     return Recordings(directory)
 

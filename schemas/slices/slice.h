@@ -25,7 +25,7 @@ class FlatBufferBuilder;
 
 namespace millrace::recording {
 
-// The messages of a recording file (schemas/slices.fbs, docs/recording_format.md).
+// The messages of a recording file (schemas/slices/recording.fbs, docs/recording_format.md).
 
 // Why the recorder dropped slices.
 enum class DropReason : std::uint8_t {

@@ -169,7 +169,7 @@ def schema(dump, end):
     dump.number("H", "schema")
     dump.string("name")
     dump.string("encoding")
-    dump.take(dump.number("I", "bytes of the schema:"), "schemas/slices.fbs in binary form")
+    dump.take(dump.number("I", "bytes of the schema:"), "schemas/slices/recording.fbs in binary form")
 
 
 def channel(dump, end):
