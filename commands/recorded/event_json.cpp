@@ -86,6 +86,7 @@ void append(std::string& line, const recording::StreamTotals& totals, std::int64
 std::string_view array_of(std::size_t kind) {
   constexpr std::array<std::string_view, std::variant_size_v<recording::RecordedItem>> names{
       "events", "answers", "totals"};
+  static_assert(!names.back().empty());
   return names[kind];
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/recorded/verify/slice_order.h"
 
+#include <variant>
+
 namespace millrace::recordings {
 
 using Kind = Event::Kind;
@@ -13,7 +15,8 @@ bool ends(const Event& event) { return event.kind == Kind::end || event.kind == 
 // After a failed sync the recorder writes the end of the stream again, because it cannot know that
 // the disk has it.
 bool repeats_end(const recording::StreamTotals& closing, const Slice& slice) {
-  return slice.closing == closing && slice.events.empty() && slice.answers.empty();
+  return slice.closing == closing && slice.events.empty() &&
+         std::holds_alternative<recording::StreamTotals>(*slice.record(0));
 }
 
 }  // namespace
