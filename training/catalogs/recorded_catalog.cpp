@@ -27,14 +27,15 @@ class RecordedFrames {
     return frames_.read(begin, begin + count, copy_);
   }
   std::uint64_t frames() const { return frames_.frames(); }
-  // ": damaged: file 3", or empty.
+  // "damaged: file 3", or empty.
   std::string why_missing() const {
-    const auto& missing = frames_.missing();
-    return missing.empty() ? "" : ": " + missing.front().why;
+    return frames_.missing().empty() ? "" : frames_.missing().front().why;
   }
   static bool is_current() { return true; }
   static std::size_t descriptors() { return 0; }  // those of the recordings
-  std::size_t memory() const { return copy_.capacity() + 64 * frames_.events().size(); }
+  std::size_t memory() const {
+    return copy_.capacity() + sizeof(recording::RecordedEvent) * frames_.events().size();
+  }
 
  private:
   StreamFrames frames_;
@@ -101,9 +102,11 @@ class RecordedCatalogReader final : public CatalogReader {
         return fault(DataFault::read, "was deleted");
       auto frames = std::make_unique<RecordedFrames>(*recordings_, recorded);
       if (frames->frames() == catalog_.frames(stream)) return frames;
+      const std::string why = frames->why_missing();
+      if (frames->frames() == 0 && !why.empty()) return fault(DataFault::read, why);
       return fault(DataFault::length, "has " + std::to_string(frames->frames()) + " of " +
                                           std::to_string(catalog_.frames(stream)) + " frames" +
-                                          frames->why_missing());
+                                          (why.empty() ? "" : ": " + why));
     } catch (const std::runtime_error& error) {
       return fault(DataFault::read, error.what());
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+
 #include "tests/commands/recorded/recorded_directory.h"
 #include "tests/training/catalogs/catalog_under_test.h"
 
@@ -207,6 +209,11 @@ TEST_CASE("a recording that was deleted is a read error of its stream") {
   REQUIRE(opened.has_error());
   CHECK(opened.error().fault == DataFault::read);
   CHECK_THAT(opened.error().message, Catch::Contains("stream 1"));
+  std::ofstream(recorded.directory / recording::Directory::file_name(1)) << "no recording file";
+  const auto damaged = catalog->reader()->open(0);
+  REQUIRE(damaged.has_error());
+  CHECK(damaged.error().fault == DataFault::read);
+  CHECK_THAT(damaged.error().message, Catch::EndsWith("stream 1: damaged: file 1"));
 }
 
 }  // namespace millrace::training
