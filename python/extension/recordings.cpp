@@ -35,10 +35,15 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 // A directory of recorded streams. Requires: the GIL, in all calls; so one thread at a time reads.
+// Only the first reading, of an object that no other thread has yet, is done without it.
 class RecordingsObject {
  public:
   explicit RecordingsObject(nb::handle path) {
-    auto opened = recording::Recordings::open(bytes_of(path));
+    const std::string directory = bytes_of(path);
+    auto opened = [&] {
+      const nb::gil_scoped_release other_threads_run;
+      return recording::Recordings::open(directory);
+    }();
     if (!opened) raise_os_error(opened.error());
     recordings_ = std::move(*opened);
   }
