@@ -189,7 +189,7 @@ Result<std::vector<SliceMessage>, Damage> RecordingFile::messages(std::size_t ch
 }
 
 std::optional<std::uint16_t> RecordingFile::channel_of(std::uint64_t stream) {
-  if (channels_by_stream_.size() < channels_.size())
+  if (std::exchange(indexed_channels_, channels_.size()) < channels_.size())
     for (const auto& [channel, meta] : channels_)
       channels_by_stream_.try_emplace(meta.number, channel);
   const auto found = channels_by_stream_.find(stream);

@@ -149,6 +149,7 @@ class RecordingFile {
 
   std::unordered_map<std::uint64_t, std::uint16_t> channels_by_stream_;
   std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> chunks_by_channel_;
+  std::size_t indexed_channels_ = 0;
   std::size_t indexed_chunks_ = 0;
   struct Kept {
     std::size_t chunk = 0;
