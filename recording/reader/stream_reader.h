@@ -30,6 +30,8 @@ namespace millrace::recording {
 class StreamReader {
  public:
   StreamReader(Recordings& recordings, const RecordedStream& stream);
+  // Not copied: the items refer to the decoder's memory.
+  StreamReader(StreamReader&&) = default;
 
   const RecordedStream& stream() const { return stream_; }
 
