@@ -2,6 +2,7 @@
 #include "recording/reader/recordings.h"
 
 #include <algorithm>
+#include <limits>
 #include <system_error>
 #include <thread>
 
@@ -10,6 +11,7 @@
 namespace millrace::recording {
 namespace {
 
+constexpr FileNumber last_number = std::numeric_limits<FileNumber>::max();
 constexpr std::size_t most_recent = 4;
 // More threads find no more in the page cache, and wait for one disk.
 constexpr std::size_t most_threads = 8;
@@ -56,6 +58,8 @@ Result<std::unique_ptr<Recordings>, std::string> Recordings::open(const std::str
 }
 
 bool Recordings::refresh() {
+  listed_ = false;
+  streams_.clear();
   // In this order: if a service writes no longer, all that it wrote is read.
   const bool written = directory_.has_writer();
   std::set<std::uint64_t> removed = directory_.removed();
@@ -70,8 +74,6 @@ bool Recordings::refresh() {
   live_run_ = std::move(live);
   if (!std::exchange(changed_, false)) return false;
   ++changes_;
-  listed_ = false;
-  streams_.clear();
   return true;
 }
 
@@ -84,6 +86,9 @@ void Recordings::compare() {
           .inode = facts->st_ino,
           .bytes = static_cast<std::uint64_t>(facts->st_size),
           .changed = std::int64_t{facts->st_mtim.tv_sec} * 1'000'000'000 + facts->st_mtim.tv_nsec};
+  // Also those that were deleted: a reader that follows a stream gets all that was written.
+  for (auto& [number, file] : files_)
+    if (file.unsealed) changed_ |= file.unsealed->refresh();
   for (auto& [number, before] : files_) {
     const auto found = present.find(number);
     const auto is_same = [&](const File& now) {
@@ -92,7 +97,10 @@ void Recordings::compare() {
     };
     if (found == present.end() || !is_same(found->second)) {
       changed_ |= before.read;
-      std::erase_if(recent_, [&](const auto& recent) { return recent.first == number; });
+      if (found != present.end() && found->second.inode == before.inode)
+        found->second.opened = before.opened;
+      else
+        std::erase_if(recent_, [&](const auto& recent) { return recent.first == number; });
       continue;
     }
     before.bytes = found->second.bytes;
@@ -106,7 +114,7 @@ void Recordings::read_files() {
   std::vector<std::pair<FileNumber, File*>> todo;
   for (auto& [number, file] : files_) {
     if (file.unsealed)
-      changed_ |= read_on(number, file);
+      read_on(number, file);
     else if (!file.read)
       todo.emplace_back(number, &file);
   }
@@ -168,28 +176,33 @@ bool Recordings::read(FileNumber number, File& file) const {
   if (!opened) return true;
   file.parts = parts_in(*opened, number);
   file.run = opened->head().run;
+  file.chunks = opened->chunks().size();
   if (!opened->sealed()) file.unsealed = std::move(opened);
   file.read = true;
   return true;
 }
 
-// A file that was not sealed. True if it has changed.
-bool Recordings::read_on(FileNumber number, File& file) {
-  const bool more = file.unsealed->refresh();
+// A file that was not sealed, after its refresh().
+void Recordings::read_on(FileNumber number, File& file) {
+  const std::size_t chunks = file.unsealed->chunks().size();
   const bool sealed = file.unsealed->sealed();
-  if (!more && !sealed) return false;
+  if (file.chunks == chunks && !sealed) return;
+  changed_ = true;
   file.parts = parts_in(*file.unsealed, number);
   file.run = file.unsealed->head().run;
-  if (!sealed) return true;
+  file.chunks = chunks;
+  if (!sealed) return;
   const auto opened = std::exchange(file.unsealed, nullptr);
   opened->close_if_sealed();
   keep_open(number, opened);
-  return true;
 }
 
-Recordings::Parts Recordings::parts_of(std::uint64_t stream) const {
+Recordings::Parts Recordings::parts_of(std::uint64_t stream, FileNumber first,
+                                       FileNumber last) const {
   Parts parts;
-  for (const auto& [number, file] : files_) {
+  const auto end = files_.upper_bound(last);
+  for (auto at = files_.lower_bound(first); at != end; ++at) {
+    const File& file = at->second;
     const auto part = std::ranges::lower_bound(file.parts, stream, {}, stream_of_part);
     if (part != file.parts.end() && part->part.stream == stream) parts.push_back(&*part);
   }
@@ -233,7 +246,7 @@ const std::vector<RecordedStream>& Recordings::streams() {
 }
 
 std::optional<RecordedStream> Recordings::find(std::uint64_t number) const {
-  const Parts parts = parts_of(number);
+  const Parts parts = parts_of(number, 0, last_number);
   if (parts.empty() || is_removed(number)) return std::nullopt;
   return stream_of(parts);
 }
@@ -282,7 +295,9 @@ void Recordings::keep_open(FileNumber number, const std::shared_ptr<RecordingFil
 std::vector<FileNumber> Recordings::files_of(const RecordedStream& stream) const {
   std::vector<FileNumber> numbers;
   if (summaries_ == Summaries::read) {
-    for (const Part* part : parts_of(stream.meta.number)) numbers.push_back(part->file);
+    const FileNumber last = stream.open ? last_number : stream.last_file;
+    for (const Part* part : parts_of(stream.meta.number, stream.first_file, last))
+      numbers.push_back(part->file);
     return numbers;
   }
   const auto end = files_.upper_bound(stream.last_file);

@@ -100,6 +100,7 @@ class Recordings {
     std::string problem{};  // a line why it cannot be read at all; empty if it can
     std::string run{};
     std::vector<Part> parts{};                  // by stream
+    std::size_t chunks = 0;                     // in the file when its parts were read
     std::shared_ptr<RecordingFile> unsealed{};  // null if it is sealed
     std::weak_ptr<RecordingFile> opened{};      // sealed, for readers
   };
@@ -111,9 +112,9 @@ class Recordings {
   void read_files();
   std::optional<FileDescriptor> open_file(FileNumber number) const;
   bool read(FileNumber number, File& file) const;
-  bool read_on(FileNumber number, File& file);
+  void read_on(FileNumber number, File& file);
   void keep_open(FileNumber number, const std::shared_ptr<RecordingFile>& file);
-  Parts parts_of(std::uint64_t stream) const;
+  Parts parts_of(std::uint64_t stream, FileNumber first, FileNumber last) const;
   RecordedStream stream_of(std::span<const Part* const> parts) const;
 
   Directory directory_;

@@ -54,7 +54,7 @@ void StreamReader::add_slice(const SliceMessage& message) {
 
 void StreamReader::finish() {
   // The stream may have grown since it was found.
-  const auto now = recordings_->find(stream_.meta.number);
+  const auto now = stream_.open ? recordings_->find(stream_.meta.number) : std::nullopt;
   const std::uint64_t end = std::max(stream_.end, now ? now->end : 0);
   join_.finish(end, why_missing("no end: the recorder stopped"));
 }

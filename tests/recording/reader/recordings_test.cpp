@@ -104,6 +104,19 @@ TEST_CASE("a file that was replaced is read again, and one that was deleted is l
   CHECK(numbers_of(before->streams()) == std::vector<std::uint64_t>{11, 12});
 }
 
+TEST_CASE("a file whose size or time changed is not opened again for its readers") {
+  RecordedDirectory recorded;
+  FileWriter writer = recorded.begin(1);
+  TestStream(1).add(writer, 1, true);
+  seal(writer);
+  const auto recordings = recorded.read();
+  const auto before = expect(recordings->file(1));
+  std::filesystem::last_write_time(recorded.file(1), {});
+  CHECK(recordings->refresh());
+  CHECK(expect(recordings->file(1)) == before);
+  CHECK(recordings->find(1)->frames == 1);
+}
+
 TEST_CASE("many files are one list, and a reader of known files needs no list") {
   RecordedDirectory recorded;
   std::vector<std::uint64_t> numbers;

@@ -105,6 +105,27 @@ TEST_CASE("a stream is read while it is recorded") {
   CHECK(recordings->find(1)->whole);
 }
 
+TEST_CASE("a reader of a stream that is recorded gets all of a file that was deleted meanwhile") {
+  RecordedDirectory recorded;
+  REQUIRE(recorded.directory.lock_for_writing());
+  FileWriter writer = recorded.begin(1);
+  TestStream stream(1);
+  stream.add(writer, 100);
+  commit(writer);
+  const auto recordings = recorded.read();
+  StreamReader reader = reader_of(*recordings, 1);
+  CHECK(read_all(reader) == "open frames:100 ");
+  stream.add(writer, 200);
+  seal(writer);
+  FileWriter next = recorded.begin(2);
+  stream.add(next, 300, true);
+  commit(next);
+  expect(recorded.directory.remove(1));
+  CHECK(recordings->refresh());
+  CHECK(read_all(reader) == "frames:200 frames:300 end totals:0 ");
+  CHECK(reader.missing().empty());
+}
+
 TEST_CASE("a stream that the service did not end is aborted when the service is gone") {
   RecordedDirectory recorded;
   FileWriter writer = recorded.begin(1);
