@@ -64,6 +64,7 @@ bool delete_newest(Directory& directory, const std::set<std::uint64_t>& streams,
 // The service waits for the lock when it seals a file, so it is held for one file at a time.
 void delete_files(const Directory& directory, const std::set<std::uint64_t>& streams,
                   Removed& result) {
+  result.errors = directory.remove_indexes();
   for (const FileNumber number : directory.list()) {
     const auto lock = directory.lock_for_maintenance();
     if (!is_sealed(directory, number)) continue;
@@ -126,7 +127,6 @@ Result<Removed, std::string> remove_streams(const std::string& path,
                                             Progress& progress) {
   auto directory = open_to_change(path);
   if (!directory) return directory.error();
-  directory->remove_catalog();
   Removed before;
   try {
     note(*directory, streams);

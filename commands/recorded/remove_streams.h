@@ -32,12 +32,13 @@ struct Removed {
 void print(const Removed& removed, Progress& progress);
 
 // Completes all removals, also those that were interrupted: deletes the temporary files of killed
-// processes and the sealed recording files that have only removed streams, and then rewrites the
-// others that contain one, because a rewrite needs space on the disk. If the newest file cannot be
-// rewritten, has no other stream and no service uses the directory, it is deleted too. Files that
-// are not sealed stay: call seal_abandoned() first. The file that a service is writing is left to
-// the service, which rewrites it when it is sealed; the service is not delayed for longer than one
-// file takes. The error is a line: the directory cannot be used.
+// processes, the indexes of training, and the sealed recording files that have only removed
+// streams, and then rewrites the others that contain one, because a rewrite needs space on the
+// disk. If the newest file cannot be rewritten, has no other stream and no service uses the
+// directory, it is deleted too. Files that are not sealed stay: call seal_abandoned() first. The
+// file that a service is writing is left to the service, which rewrites it when it is sealed; the
+// service is not delayed for longer than one file takes. The error is a line: the directory cannot
+// be used.
 Result<Removed, std::string> complete_removals(const std::string& path, Progress& progress);
 
 // Removes these streams: from now on no reader returns them. Then completes all removals. If there

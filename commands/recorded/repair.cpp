@@ -37,9 +37,8 @@ void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
   auto directory = open_to_change(path);
   if (!directory) return directory.error();
-  directory->remove_catalog();
+  Sealed sealed{.errors = directory->remove_catalog()};
   const auto files = directory->list();
-  Sealed sealed;
   for (const FileNumber number : files) {
     // A service that starts would recover the newest file at the same time. It waits a few seconds
     // for this lock, so it is taken last.

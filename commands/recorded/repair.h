@@ -21,9 +21,10 @@ struct Sealed {
 // this user, because the files that are written belong to this user.
 Result<recording::Directory, std::string> open_to_change(const std::string& path);
 
-// Seals the recording files of a directory that their writer left unsealed. The file that a service
-// is writing is left alone, and no service is stopped. A service that starts may have to wait until
-// the newest file is sealed. The error is a line: the directory cannot be used.
+// Removes the catalog of earlier versions, and seals the recording files of a directory that their
+// writer left unsealed. The file that a service is writing is left alone, and no service is
+// stopped. A service that starts may have to wait until the newest file is sealed. The error is a
+// line: the directory cannot be used.
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
 
 // Prints what was cut from each file, and the streams that may have had more: a line each. Losses

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/files/directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -12,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <memory>
 #include <string_view>
 
 #include "recording/files/file.h"
@@ -23,20 +21,6 @@ namespace millrace::recording {
 namespace {
 
 [[noreturn]] void fail(const std::string& path) { throw std::system_error(last_error(), path); }
-
-struct CloseEntries {
-  void operator()(DIR* entries) const { ::closedir(entries); }
-};
-using Entries = std::unique_ptr<DIR, CloseEntries>;
-
-// The entries from the first one on: a descriptor of their own, which has its own place.
-Entries entries_of(int directory) {
-  const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (own < 0) return nullptr;
-  Entries entries(::fdopendir(own));
-  if (!entries) ::close(own);
-  return entries;
-}
 
 // A path that ends with a slash would follow a link in spite of O_NOFOLLOW.
 std::string without_slashes(std::string path) {
@@ -89,7 +73,8 @@ std::optional<FileNumber> number_of(std::string_view name) {
 }
 
 constexpr std::string_view temporary_suffix = ".new";
-constexpr std::string_view catalog = "catalog.sqlite";
+constexpr std::array<const char*, 4> catalog_names{"catalog.sqlite", "catalog.sqlite-journal",
+                                                   "catalog.sqlite-wal", "catalog.sqlite-shm"};
 
 std::string temporary_name(FileNumber number) {
   return Directory::file_name(number).append(temporary_suffix);
@@ -106,7 +91,8 @@ bool is_file_system(const std::string& path, int directory) {
 bool is_ours(std::string_view name) {
   constexpr std::array<std::string_view, 7> names{".",       "..",          "lost+found", "lock",
                                                   "removed", "removed.new", "next"};
-  if (std::ranges::find(names, name) != names.end() || name.starts_with(catalog)) return true;
+  if (std::ranges::find(names, name) != names.end()) return true;
+  if (std::ranges::find(catalog_names, name) != catalog_names.end()) return true;
   if (!name.ends_with(temporary_suffix)) return false;
   name.remove_suffix(temporary_suffix.size());
   return number_of(name).has_value();
@@ -183,7 +169,8 @@ std::string Directory::why_not_for(For use) const {
   std::string error = check_writable(path_, directory_.get());
   if (!error.empty() || !list().empty()) return error;
   if (use == For::changing)
-    return temporaries().empty() ? error_line(path_, "has no recording file") : error;
+    return temporaries().empty() && !has_lock() ? error_line(path_, "has no recording file")
+                                                : error;
   if (const std::string other = other_file(path_, directory_.get()); !other.empty())
     return error_line(path_, "has no recording file, but another file, " + shell_quoted(other) +
                                  ": name another directory");
@@ -315,12 +302,16 @@ std::size_t Directory::remove_temporaries() const {
   return removed;
 }
 
-void Directory::remove_catalog() const {
-  for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-    const std::string name = std::string(catalog) + suffix;
-    if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
-      fail(path_ + "/" + name);
-  }
+bool Directory::has_lock() const {
+  return ::faccessat(directory_.get(), "lock", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+std::vector<std::string> Directory::remove_catalog() const {
+  std::vector<std::string> errors;
+  for (const char* name : catalog_names)
+    if (::unlinkat(directory_.get(), name, 0) != 0 && errno != ENOENT)
+      errors.push_back(error_line(path_ + "/" + name, last_error().message()));
+  return errors;
 }
 
 Result<void, std::error_code> Directory::remove(FileNumber number) const {

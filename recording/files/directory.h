@@ -37,10 +37,10 @@ class Directory {
 
   // Opens the directory. The mode and the content of a directory that exists stay as they are, as
   // its name may be mistyped. For changing, it must belong to this user and have a recording file,
-  // or a temporary one. For writing, it must belong to this user; it is made, with mode 0700, if it
-  // does not exist. Without a recording file, it must have no files of others, and only this user
-  // must have access, unless it is the root of a file system. The error is one line that names the
-  // path. For writing, a fault of the disk is a std::system_error instead.
+  // a temporary one, or `lock`. For writing, it must belong to this user; it is made, with mode
+  // 0700, if it does not exist. Without a recording file, it must have no files of others, and only
+  // this user must have access, unless it is the root of a file system. The error is one line that
+  // names the path. For writing, a fault of the disk is a std::system_error instead.
   static Result<Directory, std::string> open(const std::string& path, For use);
 
   const std::string& path() const { return path_; }
@@ -84,9 +84,13 @@ class Directory {
   // newest recording file alone while a process has the lock of the writer: it may be recovering
   // that file. Requires: lock_for_maintenance.
   std::size_t remove_temporaries() const;
+  // True if recordings are in this directory, or were.
+  bool has_lock() const;
   // Removes the catalog that earlier versions made: it can have names of streams that are gone.
-  // Readers ignore it.
-  void remove_catalog() const;
+  // Readers ignore it. Returns a line for each file that stays.
+  std::vector<std::string> remove_catalog() const;
+  // The same for the indexes of these recordings that training keeps in the folder `.millrace`.
+  std::vector<std::string> remove_indexes() const;
   // Needs no lock: a rewrite at the same time fails, and does not bring the file back, because it
   // first makes its temporary file, and then checks that the file exists.
   Result<void, std::error_code> remove(FileNumber number) const;

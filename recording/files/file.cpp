@@ -64,6 +64,14 @@ std::uint64_t file_size(int descriptor) {
   return static_cast<std::uint64_t>(facts.st_size);
 }
 
+Entries entries_of(int directory, const char* folder) {
+  const int own = ::openat(directory, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (own < 0) return nullptr;
+  Entries entries(::fdopendir(own));
+  if (!entries) ::close(own);
+  return entries;
+}
+
 MappedFile::MappedFile(int descriptor, std::uint64_t size) {
   if (size == 0) return;
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <dirent.h>
+
 #include <cstdint>
+#include <memory>
 #include <system_error>
 
 #include "base/bytes.h"
@@ -22,6 +25,15 @@ Result<void, std::error_code> sync_data(int descriptor);  // fdatasync
 Result<void, std::error_code> reserve(int descriptor, std::uint64_t offset, std::uint64_t bytes);
 Result<void, std::error_code> truncate(int descriptor, std::uint64_t size);
 std::uint64_t file_size(int descriptor);  // throws std::system_error
+
+struct CloseEntries {
+  void operator()(DIR* entries) const { ::closedir(entries); }
+};
+using Entries = std::unique_ptr<DIR, CloseEntries>;
+
+// The entries of a folder in a directory from the first one on: a descriptor of their own, which
+// has its own place. Null: see errno. Does not follow links.
+Entries entries_of(int directory, const char* folder = ".");
 
 // A file mapped for reading. The view stays valid when the file is renamed or unlinked.
 class MappedFile {

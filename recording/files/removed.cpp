@@ -22,6 +22,7 @@ namespace {
 constexpr const char* name = "removed";
 constexpr const char* new_name = "removed.new";
 constexpr const char* next_name = "next";
+constexpr const char* index_folder = ".millrace";  // as in training/catalogs/index/index_place.cpp
 constexpr std::size_t next_digits = 20;
 using NextLine = std::array<char, next_digits + 2>;  // with the newline, and a zero
 
@@ -107,6 +108,19 @@ void Directory::add_removed(const std::set<std::uint64_t>& streams) const {
   write_new(directory_.get(), path_, text);
   if (::renameat(directory_.get(), new_name, directory_.get(), name) != 0) fail_removed(path_);
   if (const auto synced = sync(); !synced) fail_removed(path_, synced.error());
+}
+
+std::vector<std::string> Directory::remove_indexes() const {
+  std::vector<std::string> errors;
+  const auto entries = entries_of(directory_.get(), index_folder);
+  if (!entries && errno != ENOENT && errno != ENOTDIR)
+    errors.push_back(path_ + "/" + index_folder + ": " + last_error().message());
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr)
+    if (std::string_view(entry->d_name).starts_with("recordings") &&
+        ::unlinkat(::dirfd(entries.get()), entry->d_name, 0) != 0 && errno != ENOENT)
+      errors.push_back(path_ + "/" + index_folder + "/" + entry->d_name + ": " +
+                       last_error().message());
+  return errors;
 }
 
 std::uint64_t Directory::next_stream() const {

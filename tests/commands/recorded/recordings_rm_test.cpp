@@ -68,6 +68,35 @@ TEST_CASE("rm and repair delete the catalog of an earlier version, and readers i
   CHECK_FALSE(std::filesystem::exists(catalog));
 }
 
+TEST_CASE("a catalog that cannot be deleted is named, and stops neither rm nor repair") {
+  RecordedDirectory directory;
+  record_three(directory);
+  const std::string catalog = directory / "catalog.sqlite";
+  std::filesystem::create_directory(catalog);
+  CHECK_THAT(bad("rm", directory, {"--name", "caller-1"}), Catch::Contains(catalog + ": "));
+  CHECK_FALSE(is_on_disk(directory, "caller-1"));
+  record(directory, {4}, false);
+  const std::string output = bad("repair", directory);
+  CHECK_THAT(output, Catch::Contains(catalog + ": ") && Catch::Contains("1 file sealed"));
+}
+
+TEST_CASE("repair deletes a catalog that is left without recording files") {
+  RecordedDirectory directory;
+  std::ofstream(directory / "lock");
+  std::ofstream(directory / "catalog.sqlite") << "names of callers";
+  CHECK(good("repair", directory) == "0 files sealed\n");
+  CHECK_FALSE(std::filesystem::exists(directory / "catalog.sqlite"));
+}
+
+TEST_CASE("rm deletes the index of training, which has the names of removed streams") {
+  RecordedDirectory directory;
+  record_three(directory);
+  std::filesystem::create_directory(directory / ".millrace");
+  std::ofstream(directory / ".millrace/recordings.asr") << "caller-1";
+  good("rm", directory, {"--name", "caller-1"});
+  CHECK(std::filesystem::is_empty(directory / ".millrace"));
+}
+
 TEST_CASE("rm completes a removal that was interrupted, and says so") {
   RecordedDirectory directory;
   record_three(directory);

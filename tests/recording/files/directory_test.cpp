@@ -89,10 +89,28 @@ TEST_CASE("the catalog of an earlier version is removed, a link itself") {
   write(elsewhere.path() + "/file", "of another program");
   write(opened.temporary.path() + "/catalog.sqlite", "names of callers");
   fs::create_symlink(elsewhere.path() + "/file", opened.temporary.path() + "/catalog.sqlite-wal");
-  opened.directory.remove_catalog();
-  opened.directory.remove_catalog();
+  CHECK(opened.directory.remove_catalog().empty());
+  CHECK(opened.directory.remove_catalog().empty());
   CHECK(fs::is_empty(opened.temporary.path()));
   CHECK(fs::exists(elsewhere.path() + "/file"));
+}
+
+TEST_CASE("the indexes of recordings are removed, those of others are not") {
+  const Opened opened;
+  CHECK(opened.directory.remove_indexes().empty());
+  const std::string folder = opened.temporary.path() + "/.millrace";
+  write(folder, "no folder");
+  CHECK(opened.directory.remove_indexes().empty());
+  fs::remove(folder);
+  fs::create_directories(folder + "/recordings.folder");
+  for (const char* name :
+       {"/recordings", "/recordings.asr", "/recordings.asr.abcdef.part", "/index"})
+    write(folder + name, "names of callers");
+  const auto errors = opened.directory.remove_indexes();
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::StartsWith(folder + "/recordings.folder: "));
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);
+  CHECK(fs::exists(folder + "/index"));
 }
 
 TEST_CASE("a directory that has recording files keeps its mode") {
@@ -108,6 +126,10 @@ TEST_CASE("files are not changed in a directory without recording files, which i
   const TemporaryDirectory temporary;
   CHECK(error_of(temporary.path(), For::changing) == "has no recording file");
   CHECK(fs::is_empty(temporary.path()));
+  write(temporary.path() + "/catalog.sqlite", "of another program");
+  CHECK(error_of(temporary.path(), For::changing) == "has no recording file");
+  write(temporary.path() + "/lock", "");
+  CHECK(Directory::open(temporary.path(), For::changing).has_value());
   CHECK(error_of(temporary.path() + "/none", For::changing) == "No such file or directory");
 }
 
