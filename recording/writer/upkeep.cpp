@@ -64,6 +64,7 @@ void Upkeep::run() {
   for (bool more = true; more;) {
     const bool closed = sealed_.closed();
     const Duration wait = work() ? Duration(period) : Duration(retry_period);
+    failed_before_ = std::exchange(failed_, {});
     const auto number = sealed_.pop_until(Clock::now() + wait);
     if (number) {
       add(*number);
@@ -82,14 +83,14 @@ void Upkeep::add(FileNumber number) {
   }
 }
 
-// False if there is nothing to keep up: without recording files, not even a lock is made.
+// False if there is nothing to keep up: no lock is made where no recordings were.
 bool Upkeep::open() {
   if (!directory_) {
     auto opened = Directory::open(path_, Directory::For::reading);
     if (!opened) return false;
     directory_.emplace(std::move(*opened));
   }
-  return !directory_->list().empty();
+  return !directory_->list().empty() || directory_->has_lock();
 }
 
 // False if another process rewrites files, or memory is short: try again soon.
@@ -104,7 +105,9 @@ bool Upkeep::work() {
   const bool is_mine = lock && *lock;
   report_wait(lock && !is_mine);
   if (is_mine) attempt([&] { directory_->remove_temporaries(); });
-  attempt([&] { directory_->remove_catalog(); });
+  attempt([&] {
+    for (const std::string& line : directory_->remove_catalog()) fail(line);
+  });
   const bool rewrote = is_mine && attempt([&] { rewrite(); });
   return attempt([&] { delete_old(); }) && (rewrote || !lock);
 }
@@ -125,11 +128,19 @@ bool Upkeep::attempt(const Step& step) {
   try {
     step();
   } catch (const std::system_error& error) {
-    notices_.failed(error.what());
+    fail(error.what());
   } catch (const std::bad_alloc&) {
     return false;
   }
   return true;
+}
+
+// Not what the last work() has reported: it is done each minute.
+void Upkeep::fail(std::string_view why) try {
+  const auto [line, added] = failed_.emplace(why);
+  if (added && !failed_before_.contains(*line)) notices_.failed(why);
+} catch (const std::bad_alloc&) {
+  notices_.failed("out of memory");
 }
 
 // A file stays due until it is rewritten: otherwise a removed stream would be on the disk for good.
@@ -144,8 +155,8 @@ void Upkeep::rewrite() {
   for (auto number = due_.begin(); number != due_.end();) {
     const auto rewritten = clear(*number);
     if (rewritten) {
-      for (const std::string& line : rewritten->damages) notices_.failed(line);
-      for (const std::string& line : rewritten->notices) notices_.failed(line);
+      for (const std::string& line : rewritten->damages) fail(line);
+      for (const std::string& line : rewritten->notices) fail(line);
       if (rewritten->changed) notices_.rewritten(*number, rewritten->saved_bytes);
     }
     if (rewritten || !directory_->exists(*number)) {
@@ -153,7 +164,7 @@ void Upkeep::rewrite() {
       continue;
     }
     stats_.errors[FileOperation::rename].add();
-    notices_.failed(rewritten.error());
+    fail(rewritten.error());
     ++number;
   }
 }
@@ -191,8 +202,10 @@ void Upkeep::delete_old() {
   }();
   stats_.files[FileEvent::deleted].add(deleted.files.size());
   stats_.errors[FileOperation::unlink].add(deleted.errors.size());
-  if (!deleted.files.empty()) notices_.deleted(deleted);
-  for (const std::string& error : deleted.errors) notices_.failed(error);
+  for (const std::string& error : deleted.errors) fail(error);
+  if (deleted.files.empty()) return;
+  notices_.deleted(deleted);
+  for (const std::string& error : directory_->remove_indexes()) fail(error);
 }
 
 // When space becomes short, at most `spare` bytes of files are deleted. Then the files may not grow

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/queue.h"
@@ -20,10 +21,11 @@
 namespace millrace::recording {
 
 // The upkeep of sealed files, on a thread of its own, because it can take seconds: rewrites files
-// without the streams that were removed, and deletes old files. A step that fails is tried again,
-// and does not keep it from the other step. While another process rewrites files (`millrace
-// recordings rm`), it rewrites none, and deletes old files nevertheless: that process may have been
-// stopped. It makes no directory, and begins when there is one.
+// without the streams that were removed, and deletes old files, then the indexes of training, and
+// the catalog of earlier versions. A step that fails is tried again, and does not keep it from the
+// other step. While another process rewrites files (`millrace recordings rm`), it rewrites none,
+// and deletes old files nevertheless: that process may have been stopped. It makes no directory,
+// and begins when there is one.
 class Upkeep {
  public:
   static constexpr auto period = std::chrono::minutes(1);  // between two deletions by age
@@ -52,6 +54,7 @@ class Upkeep {
   void report_wait(bool waits);
   template <class Step>
   bool attempt(const Step& step);
+  void fail(std::string_view why);
   void rewrite();
   Result<Cleared, std::string> clear(FileNumber number);
   void delete_old();
@@ -70,6 +73,7 @@ class Upkeep {
   Queue<FileNumber> sealed_{std::numeric_limits<std::size_t>::max()};
   std::set<FileNumber> due_;                       // to be rewritten, if streams were removed
   std::set<std::uint64_t> removed_;                // the streams that were removed at the last look
+  std::set<std::string> failed_, failed_before_;   // lines of this work(), and of the last one
   std::optional<Time> waits_since_;                // while another process has the lock
   bool waits_for_clock_ = false;                   // it was reported
   std::optional<std::uint64_t> most_while_short_;  // bytes of all files, while the disk is short

@@ -210,6 +210,28 @@ TEST_CASE_METHOD(SealedFile, "the catalog of an earlier version is deleted") {
   std::ofstream(catalog) << "names of callers";
   keep_up(all);
   CHECK_FALSE(std::filesystem::exists(catalog));
+  std::filesystem::remove(directory / Directory::file_name(1));
+  std::ofstream(catalog) << "names of callers";
+  keep_up(all);
+  CHECK_FALSE(std::filesystem::exists(catalog));
+}
+
+TEST_CASE_METHOD(SealedFile, "the index of training is deleted with the files that are too old") {
+  const std::string folder = directory / ".millrace";
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/recordings") << "names of callers";
+  std::filesystem::copy(directory / Directory::file_name(1), directory / Directory::file_name(2));
+  keep_up(all);
+  CHECK_FALSE(std::filesystem::is_empty(folder));
+  keep_up({.keep = 1, .keep_for = std::chrono::hours(1'000'000)});
+  CHECK(std::filesystem::is_empty(folder));
+}
+
+TEST_CASE_METHOD(SealedFile, "a failure that stays is reported once") {
+  std::filesystem::create_directory(directory / "catalog.sqlite");
+  notices.all.clear();
+  keep_up(all);  // looks at the directory at least twice
+  CHECK(notices.all == std::vector<std::string>{"failed"});
 }
 
 TEST_CASE_METHOD(SealedFile, "if nothing is recorded, removals are completed nevertheless") {
