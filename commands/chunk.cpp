@@ -48,7 +48,7 @@ struct CutRule {
   // The cutter of the stream with this name. Must not outlive the rule.
   Cutter cutter(std::string_view name) const {
     return Cutter(chunk, {.stream = name,
-                          .frames = frames,
+                          .rate = frames.rate,
                           .endpoint = endpoint ? &*endpoint : nullptr,
                           .detector = VoiceDetector::of(endpoint, frames)});
   }

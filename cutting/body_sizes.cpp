@@ -21,8 +21,8 @@ BodySizes::BodySizes(const ChunkRule& rule, const Decisions& stream)
     cause_ = Cause::load;
     size_ = chosen_ && *chosen_ > 0 ? *chosen_ : rule.sizes.sizes.smallest();
     choice_.emplace<AdaptiveSize>(
-        AdaptiveSize::Pipeline{rule.sizes.sizes, stream.max_wait, stream.frames.rate},
-        stream.stream, size_);
+        AdaptiveSize::Pipeline{rule.sizes.sizes, stream.max_wait, stream.rate}, stream.stream,
+        size_);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/frame_type.h"
 #include "base/time.h"
 #include "cutting/stats.h"
 #include "input/endpoint_rule.h"
@@ -18,7 +17,7 @@ namespace millrace {
 // rule. The pointers outlive the stream's cutter.
 struct Decisions {
   std::string_view stream{};                      // the stream's name: decides what is drawn
-  FrameType frames{};                             // frames of the pipeline
+  double rate = 16000;                            // frames per second
   std::optional<std::uint32_t> requested_size{};  // the size that the stream keeps
   Duration max_wait{};                            // longest wait of a row for others in its batch
   const EndpointRule* endpoint = nullptr;         // null: only events end segments

@@ -8,7 +8,7 @@ namespace millrace {
 RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
     : frames_(links.blocks, settings.type.bytes()),
       cutter_(settings.chunk, {.stream = settings.name,
-                               .frames = settings.type,
+                               .rate = settings.type.rate,
                                .requested_size = settings.requested_size,
                                .max_wait = settings.max_wait,
                                .endpoint = settings.endpoint ? &*settings.endpoint : nullptr,

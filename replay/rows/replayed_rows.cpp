@@ -21,9 +21,9 @@ ReplayedRows::ReplayedRows(recording::StreamReader& items, const CutSettings& se
       settings_(settings),
       pace_(pace),
       comparison_(comparison),
-      cutter_(settings_.other_rule
-                  ? Cutter(settings_.rule, {.stream = settings_.name, .frames = settings_.frames})
-                  : Cutter(settings_.rule)),
+      cutter_(settings_.other_rule ? Cutter(settings_.rule, {.stream = settings_.name,
+                                                             .rate = settings_.frames.rate})
+                                   : Cutter(settings_.rule)),
       frames_(settings_.frames.bytes()) {}
 
 std::optional<ReadyRow> ReplayedRows::next(Time now) {

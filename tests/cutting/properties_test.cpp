@@ -46,7 +46,7 @@ class CutterPlay {
         chosen_(random_size(50).value_or(0)),
         name_("stream " + std::to_string(draw_(0, 9))),
         cutter_(rule_, {.stream = name_,
-                        .frames = {.rate = std::pow(10.0, draw_(2, 4))},
+                        .rate = std::pow(10.0, draw_(2, 4)),
                         .requested_size = requested_,
                         .max_wait = std::chrono::milliseconds(draw_(0, 10)),
                         .endpoint = endpoint_ ? &*endpoint_ : nullptr,
