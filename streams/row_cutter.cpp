@@ -16,10 +16,10 @@ RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
                                .stats = &links.stats,
                                .chosen_size = &links.chosen_size}) {}
 
-std::uint64_t RowCutter::frames_until_next(bool tapped) const {
+std::uint64_t RowCutter::frames_until_next(const StreamTap* tap) const {
   const std::uint64_t frames = cutter_.frames_until_next();
   // Values are given in at most two blocks.
-  const bool values = tapped || cutter_.needs_values();
+  const bool values = tap || cutter_.needs_values();
   return values ? std::min<std::uint64_t>(frames, frames_.block_frames()) : frames;
 }
 

@@ -34,7 +34,7 @@ class RowCutter {
   std::optional<ReadyRow> next(std::optional<Duration> waited, Time now, StreamTap* tap);
   // The most frames that the next event may have. The event then yields at most one row, so that
   // rows stay bounded, and each has the instant of its own last frame.
-  std::uint64_t frames_until_next(bool tapped) const;
+  std::uint64_t frames_until_next(const StreamTap* tap) const;
   // Requires: next() has returned nullopt for the event before, and the stream has not ended.
   void add(const Event& event, Time arrived, StreamTap* tap);
 

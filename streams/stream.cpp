@@ -194,7 +194,7 @@ void Stream::cut_rows(Time now) {
     } else if (intake_.empty()) {
       return;
     } else {
-      const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_ != nullptr));
+      const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_.get()));
       cutter_.add(event, arrived, tap_.get());
     }
     if (cutter_.lost_detector())
