@@ -42,14 +42,15 @@ class Cutter {
   // Live or at once. `rule` outlives it.
   Cutter(const ChunkRule& rule, Decisions decisions);
 
-  // False if no stream of this rule can have the event: a `size` event in a file that no service
-  // wrote.
+  // The check for recorded events: false if no stream of this rule can have the event, a `size`
+  // event in a file that no service wrote.
   bool allows(const Event& event) const {
     return event.kind != Event::Kind::size || rule_.allows_body(event.count);
   }
   // Adds the next event. `frames` are the values of its frames, if needs_values(). Requires that
-  // allows() is true, that next() has returned nullopt for the event before, and that the stream
-  // has not ended. Frames and gaps require position() + count <= max_position.
+  // next() has returned nullopt for the event before, and that the stream has not ended. A size
+  // requires that Spec::check_size() has no error, a gap count >= 1; frames and gaps require
+  // position() + count <= max_position.
   void add(const Event& event, const std::array<Bytes, 2>& frames = {});
 
   // The next row of the events so far; nullopt: add the next event. An endpoint that is due, and
@@ -80,7 +81,8 @@ class Cutter {
 
   // A worker's answer ends the segment of the row with this number.
   void on_worker_endpoint(std::uint64_t seq);
-  // True, once, if there was no memory for the voice detector. No endpoint by voice follows.
+  // True, once, if there was no memory for the voice detector. No endpoint by voice follows: each
+  // caller that gives a detector must ask.
   bool lost_detector() { return endpoints_ && endpoints_->lost_detector(); }
 
   // The number of frames before this position, without those that gaps skipped. For positions of
