@@ -87,6 +87,7 @@ class PrintedRows {
       if (plot_) plot_->add(*row);
       if (!out_) return std::string("the rows cannot be written");
     }
+    if (cutter_.lost_detector()) return std::string("no memory for a voice detector");
     return {};
   }
   void draw(const Event& event) {
