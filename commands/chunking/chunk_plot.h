@@ -24,7 +24,8 @@ class ChunkPlot {
 
   // The stream's next frames, whole frames. The waveform shows the first value of each frame.
   void add(Bytes frames);
-  // An event that has entered the chunker, with the sources that created it or received it.
+  // An event that has entered the chunker, with the source of endpoints, which created it or
+  // received its frames; null if the stream has none.
   void add(const Event& event, const SegmentEndpoints* endpoints);
   // A row that the event has cut.
   void add(const Row& row);
