@@ -114,8 +114,6 @@ VoiceDetector::VoiceDetector(const FrameType& frames, std::uint32_t sensitivity)
 }
 
 VoiceDetector::~VoiceDetector() = default;
-VoiceDetector::VoiceDetector(VoiceDetector&&) noexcept = default;
-VoiceDetector& VoiceDetector::operator=(VoiceDetector&&) noexcept = default;
 
 std::unique_ptr<VoiceDetector> VoiceDetector::of(const std::optional<EndpointRule>& rule,
                                                  const FrameType& frames) {

@@ -30,8 +30,6 @@ class VoiceDetector {
   // Requires: has_rate(frames.rate), and audio.
   VoiceDetector(const FrameType& frames, std::uint32_t sensitivity);
   virtual ~VoiceDetector();
-  VoiceDetector(VoiceDetector&&) noexcept;
-  VoiceDetector& operator=(VoiceDetector&&) noexcept;
 
   // The detector for this rule; null if its endpoints are not by voice.
   static std::unique_ptr<VoiceDetector> of(const std::optional<EndpointRule>& rule,

@@ -184,12 +184,13 @@ TEST_CASE("a detector takes at most the stated memory, and at most 32 KiB") {
   for (const int rate : {8000, 16000, 32000, 48000}) {
     decide(rate, 2, bursts(rate, 1));  // allocates what all detectors share
     constexpr std::size_t count = 100;
-    std::vector<VoiceDetector> detectors;
+    std::vector<std::unique_ptr<VoiceDetector>> detectors;
     detectors.reserve(count);
     const Audio audio = bursts(rate, 1);
     const std::size_t before = mallinfo2().uordblks;
     for (std::size_t i = 0; i < count; ++i)
-      detectors.emplace_back(mono_type(rate), 2).add(std::as_bytes(std::span(audio).first(80)));
+      detectors.emplace_back(VoiceDetector::of(EndpointRule{.sensitivity = 2}, mono_type(rate)))
+          ->add(std::as_bytes(std::span(audio).first(80)));
     const std::size_t each = (mallinfo2().uordblks - before) / count;
     CAPTURE(rate, each);
     CHECK(each <= VoiceDetector::bytes(rate));
