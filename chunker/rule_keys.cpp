@@ -132,8 +132,7 @@ std::string listed(const SizeList& sizes) {
 
 // The first bodies of all sizes, whose differences from the sizes are equal.
 Outcome check_first(const ChunkRule& rule, const Key& first) {
-  const std::int64_t difference =
-      rule.spec.first > 0 ? std::int64_t{rule.spec.first} - rule.spec.size : 0;
+  const std::int64_t difference = rule.first_longer();
   const std::int64_t smallest = rule.sizes.sizes.smallest(), largest = rule.sizes.sizes.largest();
   if (smallest + difference < 1)
     return refuse(first,

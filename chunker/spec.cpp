@@ -42,9 +42,7 @@ std::uint32_t ChunkRule::first_body(std::uint32_t size) const {
 bool ChunkRule::allows_body(std::uint64_t body) const {
   if (!spec.check_size(body)) return false;
   if (sizes.sizes.empty()) return spec.left + body + spec.right <= width();
-  // The first body of a run is longer than its size by this number of frames, for every size.
-  const std::uint64_t longer = first_body(spec.size) - std::uint64_t{spec.size};
-  return sizes.sizes.contains(body) || sizes.sizes.contains(body - longer);
+  return sizes.sizes.contains(body) || sizes.sizes.contains(body - first_longer());
 }
 
 std::uint32_t ChunkRule::width_of(std::uint32_t size) const {

@@ -83,6 +83,10 @@ struct ChunkRule {
 
   // The spec of a chunker whose stream creates the size events of this rule.
   Spec chunker_spec() const;
+  // The frames by which the first body of a run is longer than the others.
+  std::int64_t first_longer() const {
+    return spec.first > 0 ? std::int64_t{spec.first} - spec.size : 0;
+  }
   // The first body of a run, if the other bodies have `size` frames.
   std::uint32_t first_body(std::uint32_t size) const;
   // True if a `size` event of a stream with this rule may give bodies of `body` frames: one of the

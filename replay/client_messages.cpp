@@ -31,8 +31,7 @@ std::optional<std::string> requested_size(const recording::StreamMeta& meta, con
   const auto rule =
       rule_from_json(meta.rule, {.rate = meta.frames.rate, .features = meta.frames.features});
   if (!rule) return std::nullopt;
-  const std::uint32_t more = rule->first_body(rule->spec.size) - rule->spec.size;
-  return std::to_string(static_cast<std::uint32_t>(first.count) - more);
+  return std::to_string(first.count - static_cast<std::uint64_t>(rule->first_longer()));
 }
 
 template <class Value, class ToFloat>
