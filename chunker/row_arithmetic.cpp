@@ -79,6 +79,15 @@ std::uint64_t rows_of(const Spec& spec, std::uint64_t frames) {
   return count_rows(spec, frames).rows();
 }
 
+std::uint64_t most_left_out(const ChunkRule& rule) {
+  const Spec& spec = rule.spec;
+  if (spec.tail == Spec::Tail::drop) return rule.width() - spec.left - spec.right - 1;
+  const bool overlap = spec.step > 0 && spec.step < spec.size;
+  const std::uint32_t covered =
+      spec.tail == Spec::Tail::cover && overlap ? spec.size - spec.step : 0;
+  return std::max(spec.min > 0 ? spec.min - 1 : 0, covered);
+}
+
 Row row_at(const Spec& spec, std::uint64_t frames, std::uint64_t j) {
   return row_at(spec, frames, count_rows(spec, frames), j);
 }

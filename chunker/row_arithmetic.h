@@ -29,6 +29,10 @@ bool has_marker(const Spec& spec, std::uint64_t frames, std::uint64_t framed);
 // The number of rows, the marker row included. At least 1: each stream ends with an END row.
 std::uint64_t rows_of(const Spec& spec, std::uint64_t frames);
 
+// The largest number of frames at the end of a segment for which the rule, which may have sizes,
+// makes no row.
+std::uint64_t most_left_out(const ChunkRule& rule);
+
 // Row number `j`. Requires: j < rows_of(spec, frames).
 Row row_at(const Spec& spec, std::uint64_t frames, std::uint64_t j);
 // The same without a division. Requires: counts = count_rows(spec, frames); `frames` is not used.

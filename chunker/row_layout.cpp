@@ -16,7 +16,7 @@ RowLayout row_layout(const Row& row, const ChunkRule& rule, std::uint32_t width)
 }
 
 std::uint32_t width_for(const Spec& spec, std::uint32_t size) {
-  return spec.left + std::max({spec.first, spec.size, size}) + spec.right;
+  return std::max(spec.width(), spec.left + size + spec.right);
 }
 
 std::vector<std::uint32_t> default_widths(const ChunkRule& rule) {

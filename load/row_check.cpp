@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "chunker/row.h"
+#include "chunker/row_arithmetic.h"
 
 namespace millrace::load {
 
@@ -28,19 +29,7 @@ bool is_possible_size(const ChunkRule& rule, const worker_protocol::RowEntry& ro
   if (sizes.empty() || sizes.contains(row.size)) return true;
   const bool may_be_first = row.flags & flag::reset;
   if (row.flags & flag::last) return row.size <= longest_body(rule, may_be_first);
-  // The first body of a run is longer than its size by this number of frames, for every size.
-  const std::uint64_t longer = std::uint64_t{rule.first_body(rule.spec.size)} - rule.spec.size;
-  return may_be_first && sizes.contains(row.size - longer);
-}
-
-// The largest number of frames at the end of a segment for which the rule makes no row.
-std::uint64_t most_left_out(const ChunkRule& rule) {
-  const Spec& spec = rule.spec;
-  if (spec.tail == Spec::Tail::drop) return longest_body(rule, true) - 1;
-  const bool overlap = spec.step > 0 && spec.step < spec.size;
-  const std::uint32_t covered =
-      spec.tail == Spec::Tail::cover && overlap ? spec.size - spec.step : 0;
-  return std::max(spec.min > 0 ? spec.min - 1 : 0, covered);
+  return may_be_first && sizes.contains(row.size - rule.first_longer());
 }
 
 }  // namespace
