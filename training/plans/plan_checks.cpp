@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "chunker/lengths.h"
 
@@ -133,22 +134,19 @@ Outcome check_stateful(const Catalog& catalog, const PlanOptions& options, Rank 
                "does not divide slots, which is " + slots + ": each rank gets as many slots");
 }
 
-// The keys of a chunk rule that RETURNN's cutting lacks.
+// RETURNN's cutting has few keys of a chunk rule. No other may be set: the value of a key that is
+// not set is zero, or the first one.
 Outcome check_returnn_rule(const PlanOptions& options) {
-  const Spec& spec = options.chunk->spec;
-  const std::array<std::pair<std::string_view, bool>, 5> keys{
-      {{"left", spec.left > 0},
-       {"right", spec.right > 0},
-       {"first", spec.first > 0},
-       {"tail", spec.tail != Spec::Tail::every_start},
-       {"sizes", !options.chunk->sizes.sizes.empty()}}};
-  for (const auto& [name, set] : keys)
-    if (set)
-      return PlanError{"chunk", "chunk has the key " + std::string(name) +
-                                    ", which cannot be set with mode = \"" +
-                                    std::string(mode_name(options.mode)) +
-                                    "\": the keys are size, step and min"};
-  return {};
+  constexpr std::array<std::string_view, 5> has{"size", "step", "min", "align", "pad"};
+  std::string_view lacks;
+  for_each_key(*options.chunk, [&](std::string_view name, const auto& value) {
+    const bool set = value != std::remove_cvref_t<decltype(value)>{};
+    if (lacks.empty() && set && std::ranges::find(has, name) == has.end()) lacks = name;
+  });
+  if (lacks.empty()) return {};
+  return PlanError{
+      "chunk", "chunk has the key " + std::string(lacks) + ", which cannot be set with mode = \"" +
+                   std::string(mode_name(options.mode)) + "\": the keys are size, step and min"};
 }
 
 Outcome check_limits(const PlanOptions& options) {

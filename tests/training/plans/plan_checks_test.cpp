@@ -11,6 +11,7 @@
 #include "training/contract/plan_options.h"
 #include "training/plans/origin.h"
 #include "training/plans/padding.h"
+#include "training/plans/plan_checks.h"
 
 namespace millrace::training {
 namespace {
@@ -109,8 +110,12 @@ TEST_CASE("RETURNN's modes refuse keys that RETURNN lacks") {
   options.chunk->spec.left = 1;
   CHECK(message(options) ==
         "chunk has the key left, which cannot be set with mode = \"returnn-torch\": the keys are "
-        "size, "
-        "step and min");
+        "size, step and min");
+  options.chunk = ChunkRule{
+      .spec = {.size = 4, .step = 2, .min = 1}, .align = Align::packed, .pad = Pad::repeat};
+  CHECK(check_options(ListedCatalog({8, 8}), options, {}).has_value());
+  options.chunk->spec.tail = Spec::Tail::drop;
+  CHECK(message(options).starts_with("chunk has the key tail, "));
 }
 
 TEST_CASE("whole streams of changing lengths need a greatest width") {
