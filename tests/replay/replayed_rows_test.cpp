@@ -243,16 +243,20 @@ TEST_CASE("answers are compared up to those that are missing") {
 }
 
 TEST_CASE("a size that the rule does not allow ends the stream with a reason") {
+  // One that no row holds, or one that is not among the sizes.
+  ChunkRule rule{.spec = {.size = 10}};
+  const std::uint64_t size = GENERATE(11, 8);
+  if (size == 8) rule.sizes.sizes = SizeList({6, 10});
   GivenStream given;
   given.add(Event{});
   given.add(Event{.kind = Kind::frames, .count = 10});
-  given.add(Event{.kind = Kind::size, .count = 11});
+  given.add(Event{.kind = Kind::size, .count = size});
   given.add(Event{.kind = Kind::frames, .count = 10});
-  ReplayedRows rows(given.reader(), settings({.spec = {.size = 10}}), {}, nullptr);
+  ReplayedRows rows(given.reader(), settings(rule), {}, nullptr);
   const auto cuts = replay(rows, 1);
   REQUIRE(cuts.size() == 2);
   CHECK(cuts[1].row.is(flag::abort));
-  CHECK(rows.problem().find("11 frames") != std::string::npos);
+  CHECK(rows.problem().find(std::to_string(size) + " frames") != std::string::npos);
 }
 
 TEST_CASE("a stream that is still being recorded ends with an abort") {

@@ -28,6 +28,19 @@ TEST_CASE("verify names the stream whose rows are not those of the service") {
                          "service cut\n"));
 }
 
+TEST_CASE("verify names a stream with a size that is not among those of its rule") {
+  RecordedDirectory directory;
+  TestStream stream(1, "call");
+  stream.meta.rule = to_json({.spec = {.size = 4}, .sizes = {.sizes = SizeList({4, 8})}});
+  auto file = directory.file();
+  stream.event({.kind = Kind::open}).event({.kind = Kind::size, .count = 3}).frames(6);
+  stream.event({.kind = Kind::end}).slice(file);
+  REQUIRE(file.seal());
+  CHECK(bad("verify", directory, {"--rows"})
+            .starts_with("0000000001.mcap: stream 1, position 0: a size event has a size that the "
+                         "rule does not allow\n"));
+}
+
 TEST_CASE("verify names missing slices, with their position") {
   RecordedDirectory directory;
   TestStream stream(1, "call");
