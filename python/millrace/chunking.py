@@ -17,8 +17,9 @@ def chunks(
 ) -> list[list[int]]:
     """Returns the rows of a stream, each as ``[seq, begin, left, size, right, flags, gap]``.
 
-    ``spec`` has the keys of a pipeline's ``chunk`` (docs/configuration.md). Lengths are in frames, or a time such
-    as "100ms"; ``sizes`` is a list of lengths, or a dict with from, to and step. A worker's ``chunk`` is such a rule.
+    ``spec`` has the keys of a pipeline's ``chunk`` (docs/configuration.md): size, step, first, left, right, min
+    (in frames, or a time such as "100ms"), tail, align, pad, or preset; also sizes (a list of lengths, or a dict with
+    from, to and step), rule, seed and per. A worker's ``chunk`` is such a rule.
 
     ``events`` are pairs of a kind and a number:
 

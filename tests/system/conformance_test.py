@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every row that `millrace tap` prints for a stream over a real socket is the row of the contract, including its
-values. By default for a part of the vectors; tests/chunker/conformance_test.cpp has them all."""
+values. By default for a part of the vectors; tests/cutting/conformance_test.cpp has them all."""
 import array
 import asyncio
 import json
