@@ -28,6 +28,28 @@ TEST_CASE("frames become rows that contain them") {
   CHECK(live.stream.position() == 10);
 }
 
+TEST_CASE("the name of a stream draws its sizes, unless the client requests one") {
+  const ChunkRule rule{.spec = {.size = 4},
+                       .sizes = {.by = SizeRule::By::random,
+                                 .sizes = SizeList(std::vector<std::uint32_t>{4, 6, 9}),
+                                 .seed = 5}};
+  StreamSettings settings{.name = "call",
+                          .type = {},
+                          .format = format_of(SampleFormat::s16le, {}),
+                          .chunk = rule,
+                          .frames_limit = 1000};
+  LiveStream drawn(settings);
+  settings.requested_size = 6;
+  LiveStream requested(settings);
+  drawn.send(100);
+  requested.send(100);
+  REQUIRE(drawn.rows().size() == max_ready_rows);
+  for (std::size_t i = 0; i < max_ready_rows; ++i) {
+    CHECK(drawn.lane.rows[i].row.size == drawn_size(rule.sizes, "call", i));
+    CHECK(requested.lane.rows[i].row.size == 6);
+  }
+}
+
 TEST_CASE("a window across two blocks is complete") {
   LiveStream live({.size = 3000, .left = 1000}, 10000);
   live.send(9000);
