@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "chunker/rule_json.h"
+#include "tests/support/sampled.h"
 #include "tests/training/plans/listed_catalog.h"
 #include "tests/training/plans/service_rows.h"
 #include "training/plans/rows/stream_cutter.h"
@@ -90,9 +91,12 @@ TEST_CASE("a plan has the live rows of streams without inner events", "[property
   for (int i = 0; i < 8000; ++i) check(random_case(random, i % 2 == 0, false), random);
 }
 
+// Both sides have a Cutter. What can fail: the seed and the rule of the epoch, which events are
+// taken, where they enter, the marker rows, the counts, and that a plan enters a stream anywhere.
 TEST_CASE("a plan has the live rows of streams with inner events", "[property]") {
   std::mt19937_64 random(2);
-  for (int i = 0; i < 10000; ++i) check(random_case(random, i % 2 == 0, true), random);
+  for (int i = 0; i < test::sampled(3000); ++i)
+    check(random_case(random, i % 2 == 0, true), random);
 }
 
 // The frames of the bodies of a stream.
