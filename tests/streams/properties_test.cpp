@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
-#include <random>
+#include <string>
 #include <vector>
 
+#include "tests/cutting/expected_rows.h"
 #include "tests/streams/live_stream.h"
+#include "tests/streams/random_settings.h"
 #include "tests/support/sampled.h"
 
 using namespace millrace;
@@ -17,23 +19,31 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// A stream of floats with a random rule. Its client sends random messages in random pieces and
+// A stream of floats with random rules. Its client sends random messages in random pieces and
 // obeys pauses. Its lane takes and finishes rows at random times. The input is recorded as events
 // and as values by position. The pool keeps no spare blocks, so that a sanitizer detects late
 // reads.
 class StreamPlay {
  public:
-  explicit StreamPlay(std::uint32_t seed) : random_(seed), live_(settings(), 0) {
+  explicit StreamPlay(std::uint32_t seed)
+      : draw_(seed), settings_(settings()), values_(settings_.type.values), live_(settings_, 0) {
     while (!over_) act();
     while (!live_.stream.finished()) serve();
   }
 
   void check() const {
-    const std::vector<Row> expected = rows_of(events_);
-    const auto& rows = live_.lane.rows;
-    REQUIRE(rows.size() == expected.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) REQUIRE(rows[i].row == expected[i]);
-    CHECK(received_marks() == marks_of(expected));
+    test::ExpectedRows expected(
+        settings_.chunk, settings_.endpoint,
+        [&](std::uint64_t bodies, std::uint64_t) { return size_of_body(bodies); });
+    Lines marks;
+    for (const Event& event : events_) {
+      const std::size_t before = expected.rows().size();
+      expected.add(event);
+      if (listens_ && event.mark && expected.rows().size() > before)
+        marks.push_back("flushed " + std::to_string(*event.mark));
+    }
+    REQUIRE(live_.rows() == expected.rows());
+    CHECK(received_marks() == marks);
     CHECK(live_.stats.buffer.value() == 0);
     CHECK(live_.stats.open.value() == 0);
   }
@@ -41,33 +51,24 @@ class StreamPlay {
  private:
   using Lines = std::vector<std::string>;
 
-  std::uint32_t draw(std::uint32_t from, std::uint32_t to) {
-    return std::uniform_int_distribution<std::uint32_t>(from, to)(random_);
-  }
-  bool chance(std::uint32_t percent) { return draw(1, 100) <= percent; }
-
+  // Without the decisions that depend on times.
   StreamSettings settings() {
-    spec_ = {.size = draw(1, 30),
-             .step = chance(50) ? draw(1, 40) : 0,
-             .left = draw(0, 30),
-             .right = draw(0, 20),
-             .tail = static_cast<Spec::Tail>(draw(0, 2)),
-             .min = draw(0, 9)};
-    spec_.first = chance(30) ? draw(spec_.size, 40) : 0;
-    values_ = draw(1, 3);
-    limit_ = spec_.width() + draw(0, 300);
-    return {.id = {},
-            .type = {.element = Element::f32, .values = values_},
-            .format = {.format = SampleFormat::f32le, .values = values_},
-            .chunk = {.spec = spec_},
-            .frames_limit = limit_};
+    StreamSettings settings = test::random_settings(draw_);
+    settings.type.element = Element::f32;
+    settings.type.values = draw_(1, 3);
+    settings.format = format_of(SampleFormat::f32le, settings.type);
+    SizeRule& sizes = settings.chunk.sizes;
+    if (sizes.by == SizeRule::By::adaptive) sizes.by = SizeRule::By::random;
+    if (settings.endpoint) settings.endpoint->by = EndpointRule::By::length;
+    settings.shed_after.reset();
+    return settings;
   }
 
   // One random action.
   void act() {
-    if (chance(30)) return serve();
+    if (draw_.chance(30)) return serve();
     if (live_.stream.paused()) return serve();
-    const std::uint32_t what = draw(1, 100);
+    const std::uint32_t what = draw_(1, 100);
     if (what <= 75) return message();
     if (what <= 85) return flush();
     if (what <= 89) return add({.kind = Kind::reset}), live_.stream.reset(live_.now);
@@ -77,15 +78,15 @@ class StreamPlay {
 
   // Sends floats, split anywhere: the remaining bytes are sent first the next time.
   void message() {
-    const std::uint32_t count = draw(0, chance(5) ? 2000 : 60) * values_ / 2;
+    const std::uint32_t count = draw_(0, draw_.chance(5) ? 2000 : 60) * values_ / 2;
     for (std::uint32_t i = 0; i < count; ++i) {
       const float value = static_cast<float>(++sent_);
       const auto bytes = test::bytes_of({value});
       bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }
-    const bool bad = chance(5) && bytes_.size() >= 4 * values_ + given_ % 4;
+    const bool bad = draw_.chance(5) && bytes_.size() >= 4 * values_ + given_ % 4;
     const std::size_t size =
-        bad ? bytes_.size() : draw(0, static_cast<std::uint32_t>(bytes_.size()));
+        bad ? bytes_.size() : draw_(0, static_cast<std::uint32_t>(bytes_.size()));
     std::vector<std::byte> bytes(bytes_.begin(),
                                  bytes_.begin() + static_cast<std::ptrdiff_t>(size));
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size));
@@ -118,7 +119,7 @@ class StreamPlay {
 
   void flush() {
     const std::optional<std::uint64_t> mark =
-        chance(50) ? std::optional<std::uint64_t>(draw(0, 1000)) : std::nullopt;
+        draw_.chance(50) ? std::optional<std::uint64_t>(draw_(0, 1000)) : std::nullopt;
     add({.kind = Kind::flush, .mark = mark});
     live_.stream.flush(mark, live_.now);
   }
@@ -128,7 +129,7 @@ class StreamPlay {
     given_ -= part_.size();
     bytes_.insert(bytes_.begin(), part_.begin(), part_.end());
     part_.clear();
-    const std::uint32_t frames = draw(1, 50);
+    const std::uint32_t frames = draw_(1, 50);
     positions_.insert(positions_.end(), frames, 0);
     add({.kind = Kind::gap, .count = frames});
     live_.stream.gap(frames, live_.now);
@@ -137,7 +138,7 @@ class StreamPlay {
   void stop() {
     over_ = true;
     const bool begun = taken_ > 0;  // otherwise an abort would drop the waiting events
-    if (!begun || chance(50)) {
+    if (!begun || draw_.chance(50)) {
       add({.kind = Kind::end});
       live_.stream.end(live_.now);
     } else {
@@ -154,8 +155,8 @@ class StreamPlay {
     live_.now += std::chrono::milliseconds(1);
     const std::size_t given = live_.lane.rows.size();
     REQUIRE(given - std::max<std::size_t>(taken_, live_.answered) <= max_ready_rows);
-    if (chance(50) && taken_ < given) {
-      for (std::size_t rows = draw(1, static_cast<std::uint32_t>(given - taken_)); rows > 0;
+    if (draw_.chance(50) && taken_ < given) {
+      for (std::size_t rows = draw_(1, static_cast<std::uint32_t>(given - taken_)); rows > 0;
            --rows) {
         const Row& row = live_.lane.rows[taken_++].row;
         if (live_.lane.rows[row.seq].notify_batched) live_.stream.batched(row.seq, live_.now);
@@ -184,25 +185,15 @@ class StreamPlay {
   void check_bounds(std::uint64_t message_frames) {
     largest_ = std::max(largest_, message_frames);
     const std::size_t block = live_.pool.block_bytes();
-    const std::size_t held = (limit_ + largest_) * 4 * values_;
+    const std::size_t held = (settings_.frames_limit + largest_) * 4 * values_;
     REQUIRE(live_.stats.buffer.value() <= static_cast<std::int64_t>((held / block + 2) * block));
   }
 
-  std::vector<Row> rows_of(const std::vector<Event>& events) const {
-    Chunker chunker(spec_);
-    std::vector<Row> rows;
-    for (const Event& event : events) {
-      chunker.add(event);
-      while (const auto row = chunker.next()) rows.push_back(*row);
-    }
-    return rows;
-  }
-
-  Lines marks_of(const std::vector<Row>& rows) const {
-    Lines marks;
-    for (const Row& row : rows)
-      if (listens_ && row.mark) marks.push_back("flushed " + std::to_string(*row.mark));
-    return marks;
+  std::uint32_t size_of_body(std::uint64_t bodies) const {
+    if (settings_.requested_size) return *settings_.requested_size;
+    const SizeRule& sizes = settings_.chunk.sizes;
+    const bool drawn = sizes.by == SizeRule::By::random;
+    return drawn ? drawn_size(sizes, settings_.name, bodies) : settings_.chunk.spec.size;
   }
 
   Lines received_marks() const {
@@ -212,10 +203,9 @@ class StreamPlay {
     return marks;
   }
 
-  std::mt19937 random_;
-  Spec spec_;
-  std::uint32_t values_ = 1;
-  std::uint64_t limit_ = 0;
+  test::Draw draw_;
+  const StreamSettings settings_;
+  const std::uint32_t values_;  // of a frame
   test::LiveStream live_;
 
   std::vector<Event> events_;
