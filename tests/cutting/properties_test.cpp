@@ -133,8 +133,9 @@ class CutterPlay {
     const auto last = static_cast<std::uint32_t>(rows_.size() - 1);
     const std::uint32_t seq = last - draw_(0, std::min(last, 3u));
     cutter_.on_worker_endpoint(seq);
-    take_rows({});
     expected_.on_worker_endpoint(seq);
+    if (draw_.chance(50)) return;  // it waits for the next event
+    take_rows({});
     compare();
   }
 
