@@ -176,6 +176,12 @@ TEST_CASE_METHOD(TwoStreams,
   CHECK(received() == Lines{"result 1 0 worker_failed"});
 }
 
+TEST_CASE_METHOD(TwoStreams, "a stream whose workers have failed ends with worker_failed") {
+  admission.streams[0].outbox->error(ErrorCode::worker_failed, "two died over a row");
+  peer.flush(now);
+  CHECK(received() == Lines{"error 1 worker_failed"});
+}
+
 TEST_CASE_METHOD(TwoStreams, "an answer longer than the limit of a message is sent as an error") {
   limits.max_message_sent = 1000;
   result(0, std::string(1000, 'x'));

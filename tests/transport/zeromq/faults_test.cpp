@@ -54,11 +54,14 @@ TEST_CASE("bytes that are not ZMTP end their connection and no other") {
   for (const std::string& bytes :
        {"GET / HTTP/1.1\r\nHost: a\r\n\r\n"s, "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"s,
         "quit\r\nquit\r\nquit\r\nquit\r\n"s, std::string(200, '\0'),
-        "\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0') + std::string(100, '\xff')})
+        "\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0') + std::string(100, '\xff'),
+        "\xff\0\0\0\0\0\0\0\1\x7f\1\5\0\0\0\1x"s,  // ZMTP 2.0: a DEALER, its name, a part
+        "\xff\0\0\0\0\0\0\0\0\x7f\3\1PLAIN"s + std::string(47, '\0')})
     peers.emplace_back(router.port()).send(bytes);
+  peers.emplace_back(router.port()).shake_hands(std::string(256, 'x'));
   for (RawPeer& peer : peers) router.run_until([&] { return peer.is_over(); });
-  router.run_until([&] { return router.stats.disconnected.value() == 5; });
-  router.run_until([&] { return router.refused(Refusal::handshake) == 5; });
+  router.run_until([&] { return router.stats.disconnected.value() == peers.size(); });
+  router.run_until([&] { return router.refused(Refusal::handshake) == peers.size(); });
   CHECK(router.events.empty());
   check_service(router);
 }
