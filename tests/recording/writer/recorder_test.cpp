@@ -234,10 +234,13 @@ TEST_CASE_METHOD(RecorderFixture, "a number that is taken is left alone") {
     const auto directory_now = expect(Directory::open(directory.path(), Directory::For::reading));
     (void)expect(directory_now.create(2));
   }
+  const std::string taken_file = directory.path() + "/0000000002.mcap";
+  std::ofstream(taken_file) << "of another program";
   StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   commit();
   CHECK(files() == Numbers{1, 2, 3});
+  CHECK(std::filesystem::file_size(taken_file) == std::string("of another program").size());
 }
 
 TEST_CASE_METHOD(RecorderFixture, "a removed directory suspends recording") {
