@@ -72,7 +72,7 @@ TEST_CASE("a stream is opened, sent and closed") {
   Client client(service.url());
   ClientStream stream = client.open({.id = "mic", .rate = 16000});
   CHECK(stream.name() == "mic");
-  stream.send(bytes_of("abcd"));
+  stream.send(bytes_in("abcd"));
   stream.flush(7);
   stream.reset();
   stream.gap(1600);
@@ -87,7 +87,7 @@ TEST_CASE("a stream's first and last events are its name and its totals") {
   ScriptedService service(&echo);
   Client client(service.url() + "/v1/stream");
   ClientStream stream = client.start({.id = "mic"});
-  stream.send(bytes_of("abcd"));
+  stream.send(bytes_in("abcd"));
   CHECK(stream.next() == ClientEvent(client_event::Opened{"mic", "default", 0}));
   CHECK(std::get<Answered>(*stream.next()) == Answered{.seq = 3,
                                                        .begin = 4800,
@@ -107,7 +107,7 @@ TEST_CASE("a long input reaches the service in messages below its limit") {
   ScriptedService service(&echo);
   Client client(service.url());
   ClientStream stream = client.open();
-  stream.send(bytes_of(std::string(70'000, 'x')));
+  stream.send(bytes_in(std::string(70'000, 'x')));
   stream.end();
   CHECK(answers_of(stream) ==
         std::vector<std::string>{"32768", "32768", "4464", R"({"type":"end"})"});
@@ -117,7 +117,7 @@ TEST_CASE("a stream of Opus sends each packet as one message") {
   ScriptedService service(&echo);
   Client client(service.url());
   ClientStream stream = client.open({.format = "opus"});
-  for (const std::size_t bytes : {60'000, 1, 200}) stream.send(bytes_of(std::string(bytes, 'x')));
+  for (const std::size_t bytes : {60'000, 1, 200}) stream.send(bytes_in(std::string(bytes, 'x')));
   CHECK_THROWS_AS(stream.send(Bytes()), std::invalid_argument);
   stream.end();
   CHECK(answers_of(stream) == std::vector<std::string>{"60000", "1", "200", R"({"type":"end"})"});
@@ -127,8 +127,8 @@ TEST_CASE("each stream of a client has its own connection") {
   ScriptedService service(&echo);
   Client client(service.url());
   ClientStream one = client.open(), other = client.open();
-  one.send(bytes_of("a"));
-  other.send(bytes_of("bc"));
+  one.send(bytes_in("a"));
+  other.send(bytes_in("bc"));
   one.end();
   other.end();
   CHECK(answers_of(other).front() == "2");
@@ -164,7 +164,7 @@ TEST_CASE("an answer of bytes is received as a result") {
     co_await send_text(connection, ready);
     client_protocol::Encoder encoder;
     const client_protocol::Result result{
-        .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_of("\1\2")};
+        .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_in("\1\2")};
     const Bytes bytes = encoder.encode(result);
     const std::string_view message(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     co_await connection.send(Kind::binary, message);
@@ -252,7 +252,7 @@ TEST_CASE("a lost connection fails sending and receiving") {
   ClientStream stream = client.open();
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
-  CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
+  CHECK_THROWS_AS(stream.send(bytes_in("a")), ConnectionLost);
 }
 
 TEST_CASE("invalid URLs and commands are refused at once") {

@@ -85,11 +85,11 @@ TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, an
   ClientStream stream = client.open();
   const std::string packet(50'000, 'x');
   int sent = 0;
-  while (stream.send_until(bytes_of(packet), Clock::now() + 500ms)) ++sent;
-  CHECK_FALSE(stream.try_send(bytes_of(packet)));
+  while (stream.send_until(bytes_in(packet), Clock::now() + 500ms)) ++sent;
+  CHECK_FALSE(stream.try_send(bytes_in(packet)));
   CHECK_FALSE(stream.try_send(client_message::Flush{}));
   now.read = true;
-  stream.send(bytes_of(packet));
+  stream.send(bytes_in(packet));
   CHECK(sent >= 2);
 }
 
@@ -109,10 +109,10 @@ TEST_CASE_METHOD(FlowFixture, "the descriptor reports results and free space") {
   CHECK_FALSE(stream.try_next());
 
   const std::string packet(50'000, 'x');
-  while (stream.send_until(bytes_of(packet), Clock::now() + 50ms)) continue;
+  while (stream.send_until(bytes_in(packet), Clock::now() + 50ms)) continue;
   now.read = true;
   CHECK(await_change(stream));
-  CHECK(stream.try_send(bytes_of(packet)));
+  CHECK(stream.try_send(bytes_in(packet)));
 }
 
 TEST_CASE_METHOD(FlowFixture,
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(FlowFixture, "results that are not taken for too long end their
     CHECK(failed.code() == "slow_reader");
   }
   CHECK(results == 10);  // 1064 bytes each
-  CHECK_THROWS_AS(stream.send(bytes_of("a")), StreamFailed);
+  CHECK_THROWS_AS(stream.send(bytes_in("a")), StreamFailed);
 }
 
 TEST_CASE_METHOD(FlowFixture, "a stream that is destroyed ends cleanly, after all queued input") {
@@ -151,7 +151,7 @@ TEST_CASE_METHOD(FlowFixture, "a stream that is destroyed ends cleanly, after al
   Client client(service.url());
   {
     ClientStream stream = client.open();
-    stream.send(bytes_of("abcd"));
+    stream.send(bytes_in("abcd"));
     stream.flush(1);
   }
   CHECK(now.await_end());
@@ -174,7 +174,7 @@ TEST_CASE_METHOD(FlowFixture,
   ClientStream stream = client->open();
   client.reset();
   CHECK_THROWS_WITH(stream.next(), "the client was closed");
-  CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
+  CHECK_THROWS_AS(stream.send(bytes_in("a")), ConnectionLost);
   CHECK(now.await_end());
 }
 
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(FlowFixture, "calls in progress fail as lost when their client 
   ClientStream stream = client->open();
   auto taker = std::async(std::launch::async, [&] { return stream.next(); });
   auto sender = std::async(std::launch::async, [&] {
-    for (;;) stream.send(bytes_of("abcd"));
+    for (;;) stream.send(bytes_in("abcd"));
   });
   const Time limit = Clock::now() + patience;
   while (now.messages < 3 && Clock::now() < limit) std::this_thread::yield();
@@ -198,7 +198,7 @@ TEST_CASE_METHOD(FlowFixture,
   ScriptedService service(&open_and_note);
   Client client(service.url());
   ClientStream stream = client.open();
-  stream.send(bytes_of("abcd"));
+  stream.send(bytes_in("abcd"));
   auto taker = std::async(std::launch::async, [&] { return stream.next(); });
   stream.close();
   CHECK_THROWS_WITH(taker.get(), "closed: the stream was closed");
@@ -222,7 +222,7 @@ TEST_CASE_METHOD(FlowFixture,
   Client client(service.url(), {.silence = 1s});  // longer than a connection may take to open
   ClientStream stream = client.open();
   const auto send_on = [&] {
-    for (const std::string packet(50'000, 'x');;) stream.send(bytes_of(packet));
+    for (const std::string packet(50'000, 'x');;) stream.send(bytes_in(packet));
   };
   CHECK_THROWS_WITH(send_on(), Catch::Contains("no longer responds"));
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
@@ -235,7 +235,7 @@ TEST_CASE_METHOD(FlowFixture, "one thread can send while another waits for resul
   Client client(service.url());
   ClientStream stream = client.open();
   std::jthread sender([&] {
-    for (int i = 0; i < 1000; ++i) stream.send(bytes_of("abcd"));
+    for (int i = 0; i < 1000; ++i) stream.send(bytes_in("abcd"));
   });
   CHECK_FALSE(stream.next_until(Clock::now() + 20ms));
 }

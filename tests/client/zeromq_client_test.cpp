@@ -30,7 +30,7 @@ TEST_CASE("a stream over ZeroMQ is opened, sent and closed") {
   Client client(service.url());
   ClientStream stream = client.open({.id = "mic", .rate = 16000});
   CHECK(stream.name() == "mic-1");
-  stream.send(bytes_of("aabb"));
+  stream.send(bytes_in("aabb"));
   stream.flush(7);
   stream.end();
   CHECK(std::get<Answered>(*stream.next()).answer == Answer{Answer::Kind::text, "aabb"});
@@ -52,7 +52,7 @@ TEST_CASE("many streams share one connection, and each gets its own results") {
     return std::to_string(1000 + stream.number());
   };
   for (ClientStream& stream : streams) {
-    stream.send(bytes_of(text_of(stream)));
+    stream.send(bytes_in(text_of(stream)));
     stream.end();
   }
   for (ClientStream& stream : streams)
@@ -64,11 +64,11 @@ TEST_CASE("sending waits for credit, and an event loop is notified of it") {
   Client client(service.url(), {.unsent = 6});
   (void)client.descriptor();
   ClientStream stream = client.open();
-  stream.send(bytes_of("aabbcc"));
+  stream.send(bytes_in("aabbcc"));
   CHECK(std::get<Answered>(*stream.next()).answer.data == "aabb");
-  CHECK_FALSE(stream.send_until(bytes_of("dd"), Clock::now() + 5ms));
+  CHECK_FALSE(stream.send_until(bytes_in("dd"), Clock::now() + 5ms));
   service.post([&service] { service.reply(cp::Credit{.stream = 1, .frames = 2}); });
-  stream.send(bytes_of("dd"));
+  stream.send(bytes_in("dd"));
   CHECK(client.changed() == std::vector<std::uint64_t>{1});
   CHECK(std::get<Answered>(*stream.next()).answer.data == "cc");
 }
@@ -110,8 +110,8 @@ TEST_CASE("a stream that the service refuses or ends has a reason, the others co
   }
   bad.gap(1);
   CHECK_THROWS_AS(bad.next(), StreamFailed);
-  CHECK_THROWS_AS(bad.send(bytes_of("a")), StreamFailed);
-  good.send(bytes_of("aa"));
+  CHECK_THROWS_AS(bad.send(bytes_in("a")), StreamFailed);
+  good.send(bytes_in("aa"));
   CHECK(std::get<Answered>(*good.next()).answer.data == "aa");
 }
 
@@ -135,15 +135,15 @@ TEST_CASE("an answer that is a JSON string is received as text") {
     echo()(router, message);
     if (!std::holds_alternative<cp::Flush>(message)) return;
     for (const char* json : {R"( "say \"hi\"" )", R"( {"p": 1.50} )"})
-      router.reply(cp::Result{.stream = 1, .kind = Answer::Kind::json, .data = bytes_of(json)});
+      router.reply(cp::Result{.stream = 1, .kind = Answer::Kind::json, .data = bytes_in(json)});
     router.reply(
-        cp::Result{.stream = 1, .kind = Answer::Kind::error, .data = bytes_of("worker_failed")});
+        cp::Result{.stream = 1, .kind = Answer::Kind::error, .data = bytes_in("worker_failed")});
     router.reply(cp::Result{.stream = 1,
                             .seq = 4,
                             .begin_s = 0.1,
                             .end_s = 0.2,
                             .flags = flag::last,
-                            .data = bytes_of("\1")});
+                            .data = bytes_in("\1")});
   });
   Client client(service.url());
   ClientStream stream = client.open();
@@ -168,11 +168,11 @@ TEST_CASE(
   service.reset();
   CHECK_THROWS_AS(one.next(), ConnectionLost);
   CHECK_THROWS_AS(other.next(), ConnectionLost);
-  CHECK_THROWS_AS(other.send(bytes_of("aa")), ConnectionLost);
+  CHECK_THROWS_AS(other.send(bytes_in("aa")), ConnectionLost);
   CHECK_THROWS_AS(client.open(), ConnectionLost);
   service.emplace(echo(), port);
   ClientStream again = client.open();
-  again.send(bytes_of("aa"));
+  again.send(bytes_in("aa"));
   CHECK(std::get<Answered>(*again.next()).answer.data == "aa");
 }
 
@@ -192,13 +192,13 @@ TEST_CASE("a stream whose results are not taken does not send, and the others co
   ScriptedRouter service(echo());
   Client client(service.url(), {.untaken = 256});
   ClientStream lazy = client.open(), keen = client.open();
-  for (int i = 0; i < 4; ++i) lazy.send(bytes_of("aa"));
+  for (int i = 0; i < 4; ++i) lazy.send(bytes_in("aa"));
   REQUIRE(await_message(service, "1 frames at 3: aa"));
-  keen.send(bytes_of("bb"));
+  keen.send(bytes_in("bb"));
   CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");
   CHECK(service.next_message() == "2 frames at 0: bb");
-  lazy.send(bytes_of("cc"));  // the earlier results are not taken yet
-  keen.send(bytes_of("dd"));
+  lazy.send(bytes_in("cc"));  // the earlier results are not taken yet
+  keen.send(bytes_in("dd"));
   CHECK(service.next_message() == "2 frames at 1: dd");
   for (int i = 0; i < 4; ++i) CHECK(std::get<Answered>(*lazy.next()).answer.data == "aa");
   CHECK(std::get<Answered>(*lazy.next()).answer.data == "cc");
@@ -224,7 +224,7 @@ TEST_CASE("results that are not taken for too long end their stream over ZeroMQ"
   ScriptedRouter service(echo());
   Client client(service.url(), {.untaken = 256, .taking = 10ms});
   ClientStream stream = client.open();
-  for (int i = 0; i < 4; ++i) stream.send(bytes_of("aa"));
+  for (int i = 0; i < 4; ++i) stream.send(bytes_in("aa"));
   CHECK(await_message(service, "1 end"));
   CHECK(results_of_slow(stream) == 4);  // 66 bytes each
 }
@@ -233,7 +233,7 @@ TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user ta
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     echo()(router, message);
     if (!std::holds_alternative<cp::Flush>(message)) return;
-    for (int i = 0; i < 20; ++i) router.reply(cp::Result{.stream = 1, .data = bytes_of("aa")});
+    for (int i = 0; i < 20; ++i) router.reply(cp::Result{.stream = 1, .data = bytes_in("aa")});
   });
   Client client(service.url(), {.untaken = 256, .taking = 1h});
   ClientStream stream = client.open();
@@ -247,7 +247,7 @@ TEST_CASE("a stream over ZeroMQ that sends nothing sends keepalives") {
   Client client(service.url(), {.keepalive = 1ms});
   ClientStream stream = client.open();
   for (int i = 0; i < 3; ++i) CHECK(await_message(service, "1 frames at 0: "));
-  stream.send(bytes_of("aa"));
+  stream.send(bytes_in("aa"));
   CHECK(await_message(service, "1 frames at 1: "));
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("a stream over ZeroMQ that is destroyed ends after all queued input") 
   Client client(service.url());
   {
     ClientStream stream = client.open();
-    stream.send(bytes_of("aa"));
+    stream.send(bytes_in("aa"));
   }
   (void)service.next_message();
   CHECK(service.next_message() == "1 frames at 0: aa");
