@@ -56,7 +56,7 @@ class Formats(SystemTest):
         cls.said = texts[CALL]
         cls.narrow_model = narrow_model(os.path.join(folder, "model"), texts.values())
 
-        left = [value for value in other[:len(cls.speech)] for _ in range(3)]  # nobody hears it
+        left = [value for value in other[:len(cls.speech)] for _ in range(3)]  # no stream takes this channel
         right = speech.upsampled(cls.speech, 3)
         cls.stereo = array.array("h", (value for pair in zip(left, right) for value in pair))
         cls.stereo_file = speech.write_wav(os.path.join(folder, "stereo.wav"), cls.stereo, 48000, 2)

@@ -58,7 +58,7 @@ struct Twelve {
   bool skip_failed = false;
 };
 
-// A stream with so many flushes after its frame 8.
+// A stream with `count` flushes after its frame 8.
 inline MemoryStream with_flushes(std::uint64_t count) {
   MemoryStream stream{.frames = std::vector<std::byte>(40)};
   for (std::uint64_t i = 0; i < count; ++i)
