@@ -5,9 +5,9 @@
 
 #include "schemas/text.h"
 #include "tests/fuzz/target.h"
-#include "training/catalogs/companion_array.h"
+#include "training/catalogs/arrays/companion_array.h"
+#include "training/catalogs/arrays/npy_header.h"
 #include "training/catalogs/index/manifest.h"
-#include "training/catalogs/npy_header.h"
 
 namespace millrace::training {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "training/catalogs/companion_array.h"
+#include "training/catalogs/arrays/companion_array.h"
 #include "training/catalogs/open_catalog.h"
 #include "training/contract/catalog.h"
 

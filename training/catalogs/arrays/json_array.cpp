@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "training/catalogs/companion_array.h"
+#include "training/catalogs/arrays/companion_array.h"
 
 namespace millrace::training {
 namespace {

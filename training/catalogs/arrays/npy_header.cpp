@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/npy_header.h"
+#include "training/catalogs/arrays/npy_header.h"
 
 #include <algorithm>
 #include <array>

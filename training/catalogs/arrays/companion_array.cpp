@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/companion_array.h"
+#include "training/catalogs/arrays/companion_array.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "training/catalogs/arrays/npy_header.h"
 #include "training/catalogs/frames/checked_mapping.h"
 #include "training/catalogs/frames/frame_source.h"
 #include "training/catalogs/index/audio_scan.h"
-#include "training/catalogs/npy_header.h"
 
 namespace millrace::training {
 namespace {
