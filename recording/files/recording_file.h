@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -69,7 +70,8 @@ class RecordingFile {
   bool refresh();
 
   // Unsealed: those in whole chunks. A stream whose first chunk is damaged is missing.
-  const std::map<std::uint16_t, StreamMeta>& channels() const { return channels_; }
+  const std::map<std::uint16_t, StreamMeta>& channels() const& { return channels_; }
+  std::map<std::uint16_t, StreamMeta> channels() && { return std::move(channels_); }
   // Sealed: the attachment. Otherwise computed from the chunks; the first call then costs a read of
   // the file, each later one a read of the chunks since.
   std::vector<StreamPart> parts();

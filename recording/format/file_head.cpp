@@ -13,10 +13,12 @@ namespace {
 
 using Metadata = std::map<std::string, std::string>;
 
-std::string checksum(const Metadata& metadata) {
+// Requires: the metadata is sorted by key.
+std::string checksum(const auto& metadata) {
   std::uint32_t crc = 0;
-  const auto add = [&crc](const std::string& text) {
-    crc = crc32(std::as_bytes(std::span(text.c_str(), text.size() + 1)), crc);
+  const auto add = [&crc](std::string_view text) {
+    crc = crc32(std::as_bytes(std::span(text)), crc);
+    crc = crc32(std::as_bytes(std::span("", 1)), crc);
   };
   for (const auto& [key, value] : metadata) {
     add(key);
@@ -28,18 +30,14 @@ std::string checksum(const Metadata& metadata) {
 }
 
 template <class Number>
-bool read(const Metadata& metadata, const char* key, Number& into) {
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return false;
-  const std::string& text = found->second;
+bool read(const mcap::TextMap& metadata, const char* key, Number& into) {
+  const std::string_view text = mcap::value_of(metadata, key).value_or("");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
   return error == std::errc() && end == text.data() + text.size();
 }
 
-bool read_id(const Metadata& metadata, const char* key, std::string& into) {
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return false;
-  into = found->second;
+bool read_id(const mcap::TextMap& metadata, const char* key, std::string& into) {
+  into = mcap::value_of(metadata, key).value_or("");
   return into.size() == 32 && into.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
@@ -57,9 +55,10 @@ Metadata to_metadata(const FileHead& head) {
   return metadata;
 }
 
-Result<FileHead, HeadError> head_from(Metadata metadata) {
-  const auto crc = metadata.extract("crc");
-  if (crc.empty() || crc.mapped() != checksum(metadata)) return HeadError{};
+Result<FileHead, HeadError> head_from(mcap::TextMap metadata) {
+  const auto crc = mcap::value_of(metadata, "crc");
+  std::erase_if(metadata, [](const auto& pair) { return pair.first == "crc"; });
+  if (crc != checksum(metadata)) return HeadError{};
   int format = 0;
   if (!read(metadata, "format", format) || format < 1) return HeadError{};
   if (format > mcap::version) return HeadError{format};

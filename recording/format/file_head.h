@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "recording/format/mcap.h"
 
 namespace millrace::recording {
 
@@ -28,6 +29,6 @@ std::map<std::string, std::string> to_metadata(const FileHead& head);
 struct HeadError {
   int format = 0;
 };
-Result<FileHead, HeadError> head_from(std::map<std::string, std::string> metadata);
+Result<FileHead, HeadError> head_from(mcap::TextMap metadata);
 
 }  // namespace millrace::recording

@@ -24,13 +24,13 @@ void append_number(std::vector<std::byte>& into, Number number) {
   into.insert(into.end(), bytes.begin(), bytes.end());
 }
 
-std::size_t size_of(const std::map<std::string, std::string>& pairs) {
-  std::size_t size = 0;
-  for (const auto& [key, value] : pairs) size += 8 + key.size() + value.size();
-  return size;
-}
-
 }  // namespace
+
+std::optional<std::string_view> value_of(const TextMap& map, std::string_view key) {
+  const auto found = std::ranges::lower_bound(map, key, {}, &TextMap::value_type::first);
+  if (found == map.end() || found->first != key) return std::nullopt;
+  return found->second;
+}
 
 std::uint8_t Cursor::u8() { return number_of<std::uint8_t>(bytes(1)); }
 std::uint16_t Cursor::u16() { return number_of<std::uint16_t>(bytes(2)); }
@@ -50,15 +50,18 @@ std::string_view Cursor::text() {
   return {reinterpret_cast<const char*>(read.data()), read.size()};
 }
 
-std::map<std::string, std::string> Cursor::text_map() {
+TextMap Cursor::text_map() {
   Cursor pairs(bytes(u32()));
-  std::map<std::string, std::string> map;
+  TextMap map;
+  map.reserve(16);  // a channel has at most ten pairs
   while (pairs.ok() && pairs.left() > 0) {
-    const std::string_view key = pairs.text(), value = pairs.text();
-    // A key that occurs twice has no meaning.
-    if (pairs.ok() && !map.emplace(key, value).second) pairs.ok_ = false;
+    const std::string_view key = pairs.text();
+    map.emplace_back(key, pairs.text());
   }
-  ok_ = ok_ && pairs.ok();
+  if (!std::ranges::is_sorted(map)) std::ranges::sort(map);
+  // A key that occurs twice has no meaning.
+  const auto twice = std::ranges::adjacent_find(map, {}, &TextMap::value_type::first);
+  ok_ = ok_ && pairs.ok() && twice == map.end();
   if (!ok_) map.clear();
   return map;
 }
@@ -84,11 +87,14 @@ void Builder::text(std::string_view value) {
 }
 
 void Builder::text_map(const std::map<std::string, std::string>& value) {
-  u32(static_cast<std::uint32_t>(size_of(value)));
+  u32(0);
+  const std::size_t begun = into_.size();
   for (const auto& [key, mapped] : value) {
     text(key);
     text(mapped);
   }
+  const auto length = static_cast<std::uint32_t>(into_.size() - begun);
+  std::memcpy(into_.data() + begun - sizeof length, &length, sizeof length);
 }
 
 std::size_t Builder::begin(Opcode opcode) {

@@ -50,6 +50,10 @@ struct Record {
   Bytes content{};
 };
 
+// Keys and values, which are views, sorted by key.
+using TextMap = std::vector<std::pair<std::string_view, std::string_view>>;
+std::optional<std::string_view> value_of(const TextMap& map, std::string_view key);
+
 // Reads records and their fields from front to back. After a read beyond the end, ok() is false and
 // all values are 0 or empty. The same holds after a map with a key that occurs twice. Never
 // allocates by a length that was read.
@@ -62,8 +66,8 @@ class Cursor {
   std::uint32_t u32();
   std::uint64_t u64();
   Bytes bytes(std::uint64_t length);
-  std::string_view text();                        // u32 length, then the bytes
-  std::map<std::string, std::string> text_map();  // u32 bytes of the whole map, then its pairs
+  std::string_view text();  // u32 length, then the bytes
+  TextMap text_map();       // u32 bytes of the whole map, then its pairs
   // nullopt: no whole record follows; then nothing is read, and ok() does not change.
   std::optional<Record> record();
 

@@ -58,23 +58,20 @@ bool read_frames(std::string_view text, FrameType& into) {
          std::isfinite(into.rate) && into.rate > 0;
 }
 
-bool is_options(std::string_view text) { return text.empty() || is_json_object(text); }
-
 // Reads the values of a metadata record, and keeps the key of the first one that is not valid.
 class Reader {
  public:
-  explicit Reader(const Metadata& metadata) : metadata_(metadata) {}
+  explicit Reader(const mcap::TextMap& metadata) : metadata_(metadata) {}
 
   template <class Read>
   void read(const char* key, Read valid) {
-    const auto found = metadata_.find(key);
-    check(key, found != metadata_.end() && valid(std::string_view(found->second)));
+    const auto value = mcap::value_of(metadata_, key);
+    check(key, value && valid(*value));
   }
   // A key that is absent means an empty value.
   void read_options(const char* key, std::string& into) {
-    const auto found = metadata_.find(key);
-    if (found != metadata_.end()) into = found->second;
-    check(key, is_options(into));
+    into = mcap::value_of(metadata_, key).value_or("");
+    check(key, into.empty() || is_json_object(into));
   }
   const std::string& wrong() const { return wrong_; }
 
@@ -83,7 +80,7 @@ class Reader {
     if (!valid && wrong_.empty()) wrong_ = key;
   }
 
-  const Metadata& metadata_;
+  const mcap::TextMap& metadata_;
   std::string wrong_;
 };
 
@@ -102,7 +99,7 @@ Metadata to_metadata(const StreamMeta& meta) {
   return metadata;
 }
 
-Result<StreamMeta, std::string> meta_from(const Metadata& metadata) {
+Result<StreamMeta, std::string> meta_from(const mcap::TextMap& metadata) {
   StreamMeta meta;
   Reader reader(metadata);
   const auto name = [](std::string& into) {

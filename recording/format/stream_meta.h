@@ -7,6 +7,7 @@
 
 #include "base/frame_type.h"
 #include "base/result.h"
+#include "recording/format/mcap.h"
 
 namespace millrace::recording {
 
@@ -29,6 +30,6 @@ struct StreamMeta {
 // client format are left out.
 std::map<std::string, std::string> to_metadata(const StreamMeta& meta);
 // Other keys are ignored. The error is the key that is absent or has a value that is not valid.
-Result<StreamMeta, std::string> meta_from(const std::map<std::string, std::string>& metadata);
+Result<StreamMeta, std::string> meta_from(const mcap::TextMap& metadata);
 
 }  // namespace millrace::recording

@@ -142,9 +142,9 @@ std::optional<FileDescriptor> Recordings::open_file(FileNumber number) const {
 }
 
 // By stream. A forged file may have two parts of one stream: the first one counts.
-std::vector<Recordings::Part> Recordings::parts_in(RecordingFile& file, FileNumber number) {
-  const auto& channels = file.channels();
-  std::vector<StreamPart> listed = file.parts();
+std::vector<Recordings::Part> Recordings::parts_in(std::vector<StreamPart> listed,
+                                                   std::map<std::uint16_t, StreamMeta> channels,
+                                                   FileNumber number) {
   if (!std::ranges::is_sorted(listed, {}, &StreamPart::stream))
     std::ranges::stable_sort(listed, {}, &StreamPart::stream);
   std::vector<Part> parts;
@@ -153,7 +153,7 @@ std::vector<Recordings::Part> Recordings::parts_in(RecordingFile& file, FileNumb
     const auto meta = channels.find(part.channel);
     if (meta == channels.end() || meta->second.number != part.stream) continue;
     if (!parts.empty() && parts.back().part.stream == part.stream) continue;
-    parts.push_back({.meta = meta->second, .file = number, .part = part});
+    parts.push_back({.meta = std::move(meta->second), .file = number, .part = part});
   }
   return parts;
 }
@@ -174,10 +174,15 @@ bool Recordings::read(FileNumber number, File& file) const {
     file.problem = error.what();
   }
   if (!opened) return true;
-  file.parts = parts_in(*opened, number);
   file.run = opened->head().run;
   file.chunks = opened->chunks().size();
-  if (!opened->sealed()) file.unsealed = std::move(opened);
+  std::vector<StreamPart> listed = opened->parts();
+  if (opened->sealed()) {
+    file.parts = parts_in(std::move(listed), std::move(*opened).channels(), number);
+  } else {
+    file.parts = parts_in(std::move(listed), opened->channels(), number);
+    file.unsealed = std::move(opened);
+  }
   file.read = true;
   return true;
 }
@@ -188,7 +193,7 @@ void Recordings::read_on(FileNumber number, File& file) {
   const bool sealed = file.unsealed->sealed();
   if (file.chunks == chunks && !sealed) return;
   changed_ = true;
-  file.parts = parts_in(*file.unsealed, number);
+  file.parts = parts_in(file.unsealed->parts(), file.unsealed->channels(), number);
   file.run = file.unsealed->head().run;
   file.chunks = chunks;
   if (!sealed) return;

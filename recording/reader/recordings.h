@@ -107,7 +107,9 @@ class Recordings {
 
   Recordings(Directory directory, Summaries summaries);
   static std::uint64_t stream_of_part(const Part& part) { return part.part.stream; }
-  static std::vector<Part> parts_in(RecordingFile& file, FileNumber number);
+  static std::vector<Part> parts_in(std::vector<StreamPart> listed,
+                                    std::map<std::uint16_t, StreamMeta> channels,
+                                    FileNumber number);
   void compare();
   void read_files();
   std::optional<FileDescriptor> open_file(FileNumber number) const;

@@ -52,15 +52,23 @@ TEST_CASE("a map begins with its length in bytes") {
   CHECK(bytes ==
         bytes_of({19, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 0, 0, 0, 'x', 1, 0, 0, 0, 'b', 0, 0, 0, 0}));
   Cursor cursor(bytes);
-  CHECK(cursor.text_map() == std::map<std::string, std::string>{{"a", "x"}, {"b", ""}});
+  CHECK(cursor.text_map() == TextMap{{"a", "x"}, {"b", ""}});
   CHECK(cursor.left() == 0);
+}
+
+TEST_CASE("the keys of a map may come in any order") {
+  const auto bytes =
+      bytes_of({19, 0, 0, 0, 1, 0, 0, 0, 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 0, 0, 0, 'x'});
+  CHECK(Cursor(bytes).text_map() == TextMap{{"a", "x"}, {"b", ""}});
 }
 
 TEST_CASE("a map that does not fill its length, or has a key twice, is refused") {
   for (auto& bytes : {bytes_of({8, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0}),
                       bytes_of({9, 0, 0, 0, 1, 0, 0, 0, 'a', 1, 0, 0, 0}),
                       bytes_of({4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}),
-                      bytes_of({16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})}) {
+                      bytes_of({16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}),
+                      bytes_of({27, 0,   0, 0, 1, 0, 0, 0, 'a', 0, 0,   0, 0, 1, 0, 0,
+                                0,  'b', 0, 0, 0, 0, 1, 0, 0,   0, 'a', 0, 0, 0, 0})}) {
     Cursor cursor(bytes);
     CHECK(cursor.text_map().empty());
     CHECK_FALSE(cursor.ok());
