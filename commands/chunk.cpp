@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <utility>
 
 #include "chunker/presets.h"
@@ -270,12 +271,10 @@ void add_chunk_command(CommandLine& program, Console& console) {
       "chunk",
       "Print the rows of a stream, without a service: [seq,begin,left,size,right,flags,gap]");
   add_options(command, *arguments);
-  command.run([arguments, &console] {
-    auto chunked = chunk(*arguments, console.out);
-    if (chunked && !console.out.flush()) chunked = std::string("the rows cannot be written");
-    if (chunked) return;
-    console.err << "millrace chunk: " << chunked.error() << '\n';
-    console.exit_code = 1;
+  command.run(console, [arguments, &console] {
+    const auto chunked = chunk(*arguments, console.out);
+    if (!chunked) throw std::runtime_error(chunked.error());
+    if (!console.out.flush()) throw std::runtime_error("the rows cannot be written");
   });
 }
 

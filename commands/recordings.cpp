@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/recordings.h"
 
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -212,30 +211,15 @@ class Commands {
     Command command = recordings_.add_command(name, description);
     command.add("DIR", &arguments_->directory, "Directory of the recordings").type(" ").required();
     command.run([name, function, arguments = arguments_, &console = console_] {
-      run(name, function, *arguments, console);
+      run_with_progress(
+          console, "millrace recordings " + name, arguments->directory,
+          [&](Progress& progress) { return function(*arguments, console.out, progress); });
     });
     return command;
   }
   RecordingsArguments& arguments() { return *arguments_; }
 
  private:
-  static void run(const std::string& name, const Function& function,
-                  const RecordingsArguments& arguments, Console& console) {
-    RecordingsOutcome outcome = true;
-    {
-      Progress progress(console.err, console.terminal);
-      try {
-        outcome = function(arguments, console.out, progress);
-      } catch (const std::exception& error) {
-        outcome = RecordingsOutcome(arguments.directory + ": " + error.what());
-      }
-    }
-    console.out.flush();
-    if (outcome && *outcome) return;
-    if (!outcome) console.err << "millrace recordings " << name << ": " << outcome.error() << '\n';
-    console.exit_code = 1;
-  }
-
   Command recordings_;
   Console& console_;
   std::shared_ptr<RecordingsArguments> arguments_ = std::make_shared<RecordingsArguments>();

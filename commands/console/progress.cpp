@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <ostream>
 
 namespace millrace {
@@ -25,6 +26,23 @@ void Progress::note(std::string_view line) {
   if (!noted_.emplace(line).second) return;
   clear();
   err_ << line << '\n';
+}
+
+void run_with_progress(Console& console, const std::string& name, const std::string& path,
+                       const std::function<Result<bool, std::string>(Progress&)>& command) {
+  Result<bool, std::string> outcome = true;
+  {
+    Progress progress(console.err, console.terminal);
+    try {
+      outcome = command(progress);
+    } catch (const std::exception& error) {
+      outcome = Result<bool, std::string>(path + ": " + error.what());
+    }
+  }
+  console.out.flush();
+  if (outcome && *outcome) return;
+  if (!outcome) console.err << name << ": " << outcome.error() << '\n';
+  console.exit_code = 1;
 }
 
 std::string decimal_bytes(std::uint64_t bytes) {

@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/time.h"
+#include "commands/console/console.h"
 
 namespace millrace {
 
@@ -40,6 +42,12 @@ class Progress {
   std::set<std::string, std::less<>> noted_;
   bool visible_ = false;
 };
+
+// Runs a command that shows progress, then flushes what it printed. The exit code is 1 if it
+// returns false, returns an error, or throws. The error is printed after the words of the command,
+// as "millrace index"; that of an exception also after the path that the command was given.
+void run_with_progress(Console& console, const std::string& name, const std::string& path,
+                       const std::function<Result<bool, std::string>(Progress&)>& command);
 
 // Bytes for people: "3.1 GB".
 std::string decimal_bytes(std::uint64_t bytes);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -98,22 +97,6 @@ Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out
   return true;
 }
 
-void run_command(const IndexArguments& arguments, Console& console) {
-  Result<bool, std::string> outcome = true;
-  {
-    Progress progress(console.err, console.terminal);
-    try {
-      outcome = run(arguments, console.out, progress);
-    } catch (const std::exception& error) {
-      outcome = Result<bool, std::string>(arguments.path + ": " + error.what());
-    }
-  }
-  console.out.flush();
-  if (outcome && *outcome) return;
-  if (!outcome) console.err << "millrace index: " << outcome.error() << '\n';
-  console.exit_code = 1;
-}
-
 }  // namespace
 
 void add_index_command(CommandLine& program, Console& console) {
@@ -132,7 +115,10 @@ void add_index_command(CommandLine& program, Console& console) {
       .add("--good", &arguments->good,
            "Leave out audio files that cannot be used, and write a manifest of the others")
       .type("FILE.jsonl");
-  command.run([arguments, &console] { run_command(*arguments, console); });
+  command.run([arguments, &console] {
+    run_with_progress(console, "millrace index", arguments->path,
+                      [&](Progress& progress) { return run(*arguments, console.out, progress); });
+  });
 }
 
 }  // namespace millrace

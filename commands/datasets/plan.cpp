@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -142,7 +143,7 @@ std::string line_of(const training::PlannedBatch& batch) {
   return line += "]\n";
 }
 
-PlanOutcome print(const PlanArguments& arguments, Console& console) try {
+PlanOutcome print(const PlanArguments& arguments, Console& console) {
   const auto catalog = open(arguments);
   if (!catalog) return catalog.error();
   const auto options = options_of(arguments, (*catalog)->frame_type());
@@ -158,8 +159,6 @@ PlanOutcome print(const PlanArguments& arguments, Console& console) try {
     console.out << line_of(batch);
   if (!console.out.flush()) return std::string("the batches cannot be written");
   return {};
-} catch (const training::EmptyEpoch& error) {
-  return std::string(error.what());
 }
 
 void add_options(Command& command, PlanArguments& into) {
@@ -206,11 +205,9 @@ void add_plan_command(CommandLine& program, Console& console) {
       "plan",
       "Print the training batches of an epoch, without reading frames: [[stream,begin,end],...]");
   add_options(command, *arguments);
-  command.run([arguments, &console] {
+  command.run(console, [arguments, &console] {
     const auto printed = print(*arguments, console);
-    if (printed) return;
-    console.err << "millrace plan: " << printed.error() << '\n';
-    console.exit_code = 1;
+    if (!printed) throw std::runtime_error(printed.error());
   });
 }
 
