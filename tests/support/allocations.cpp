@@ -9,21 +9,21 @@
 
 namespace {
 
-std::atomic<std::size_t> count{0}, bytes{0};
+std::atomic<std::size_t> allocated_count{0}, allocated_size{0};
 thread_local std::size_t short_from = millrace::test::Scarcity::most, short_to = 0;
 thread_local std::size_t until_failure = 0;  // allocations; 0: no allocation fails
 
 void* counted(std::size_t size) noexcept {
-  count.fetch_add(1, std::memory_order_relaxed);
+  allocated_count.fetch_add(1, std::memory_order_relaxed);
   if (size >= short_from && size <= short_to) return nullptr;
   if (until_failure > 0 && --until_failure == 0) return nullptr;
   void* memory = std::malloc(size > 0 ? size : 1);
-  bytes.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
+  allocated_size.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
   return memory;
 }
 
 void freed(void* memory) noexcept {
-  bytes.fetch_sub(::malloc_usable_size(memory), std::memory_order_relaxed);
+  allocated_size.fetch_sub(::malloc_usable_size(memory), std::memory_order_relaxed);
   std::free(memory);
 }
 
@@ -34,8 +34,12 @@ void* counted_or_throw(std::size_t size) {
 
 }  // namespace
 
-std::size_t millrace::test::allocations() { return count.load(std::memory_order_relaxed); }
-std::size_t millrace::test::allocated_bytes() { return bytes.load(std::memory_order_relaxed); }
+std::size_t millrace::test::allocations() {
+  return allocated_count.load(std::memory_order_relaxed);
+}
+std::size_t millrace::test::allocated_bytes() {
+  return allocated_size.load(std::memory_order_relaxed);
+}
 
 void millrace::test::Scarcity::set(std::size_t from, std::size_t to) {
   short_from = from;

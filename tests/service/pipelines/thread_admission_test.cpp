@@ -15,21 +15,21 @@ using test::Link;
 namespace {
 
 // Status and parameter of an error.
-using Refused = std::pair<unsigned, std::string>;
+using StatusAndParameter = std::pair<unsigned, std::string>;
 
-Refused refusal(AdmissionUnderTest& d, StreamRequest request) {
+StatusAndParameter refusal(AdmissionUnderTest& d, StreamRequest request) {
   const auto& error = d.open(std::move(request)).error;
-  return error ? Refused(error->status, error->parameter) : Refused(101, "");
+  return error ? StatusAndParameter(error->status, error->parameter) : StatusAndParameter(101, "");
 }
 
 }  // namespace
 
 TEST_CASE("a request that does not match the pipeline is refused, and its parameter is named") {
   AdmissionUnderTest d;
-  CHECK(refusal(d, {.pipeline = "other"}) == Refused(404, "pipeline"));
-  CHECK(refusal(d, {.rate = 7999}) == Refused(415, "rate"));
-  CHECK(refusal(d, {.chunk = "x"}) == Refused(400, "chunk"));
-  CHECK(refusal(d, {.pipeline = "features", .dim = 4}) == Refused(415, "dim"));
+  CHECK(refusal(d, {.pipeline = "other"}) == StatusAndParameter(404, "pipeline"));
+  CHECK(refusal(d, {.rate = 7999}) == StatusAndParameter(415, "rate"));
+  CHECK(refusal(d, {.chunk = "x"}) == StatusAndParameter(400, "chunk"));
+  CHECK(refusal(d, {.pipeline = "features", .dim = 4}) == StatusAndParameter(415, "dim"));
   CHECK(d.shared.connections.taken() == 0);
   CHECK(d.hub().stream_budget().taken() == 0);
   CHECK(d.live() == 0);
@@ -39,7 +39,7 @@ TEST_CASE("a client that names no pipeline gets the only one") {
   AdmissionUnderTest d(3, false, nullptr, true);
   const auto& client = d.open();
   CHECK(client.stream);
-  CHECK(refusal(d, {.pipeline = "other"}) == Refused(404, "pipeline"));
+  CHECK(refusal(d, {.pipeline = "other"}) == StatusAndParameter(404, "pipeline"));
 }
 
 TEST_CASE("no more streams are opened than there is memory for") {
@@ -76,7 +76,7 @@ TEST_CASE("a client sends the audio that it has, and positions are those of the 
 
 TEST_CASE("if explanations are not allowed, they are refused, and the parameter is named") {
   AdmissionUnderTest d;
-  CHECK(refusal(d, {.explain = true}) == Refused(400, "explain"));
+  CHECK(refusal(d, {.explain = true}) == StatusAndParameter(400, "explain"));
   CHECK(d.shared.connections.taken() == 0);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("the first message of a stream has its name and its position") {
 TEST_CASE("a name belongs to its connection until that ends, even if the stream ends earlier") {
   AdmissionUnderTest d;
   auto& first = d.open({.id = "mic"});
-  CHECK(refusal(d, {.id = "mic"}) == Refused(409, "id"));
+  CHECK(refusal(d, {.id = "mic"}) == StatusAndParameter(409, "id"));
   CHECK(d.shared.connections.taken() == 1);
   CHECK(d.hub().stream_budget().taken() == 1);
   AdmissionUnderTest::disconnect(first);

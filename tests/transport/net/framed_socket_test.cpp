@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "tests/support/descriptor_limit.h"
 
 using namespace millrace;
@@ -33,8 +34,6 @@ struct Pair {
   FramedSocket a, b;
 };
 
-Bytes bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 // The next message as text; "" if none is complete.
 std::string receive(FramedSocket& socket) {
   const auto message = socket.try_receive();
@@ -52,8 +51,8 @@ void write_raw(const FileDescriptor& socket, const std::string& text) {
 TEST_CASE("messages arrive whole and in order, and without one the result is nullopt") {
   Pair pair;
   CHECK(receive(pair.b).empty());
-  CHECK(pair.a.try_send(bytes("one")) == Sent::accepted);
-  CHECK(pair.a.try_send(bytes("two!")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("one")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("two!")) == Sent::accepted);
   CHECK(receive(pair.b) == "one");
   CHECK(receive(pair.b) == "two!");
   CHECK(receive(pair.b).empty());
@@ -74,7 +73,7 @@ TEST_CASE("a message that arrives byte by byte is one message") {
 TEST_CASE("a message into an empty buffer begins at an aligned address") {
   Pair pair;
   for (int i = 0; i < 3; ++i) {
-    CHECK(pair.a.try_send(bytes("xyz")) == Sent::accepted);
+    CHECK(pair.a.try_send(bytes_in("xyz")) == Sent::accepted);
     const auto message = pair.b.try_receive();
     CHECK(reinterpret_cast<std::uintptr_t>((*message)->data()) % 8 == 0);
     CHECK(receive(pair.b).empty());
@@ -84,8 +83,8 @@ TEST_CASE("a message into an empty buffer begins at an aligned address") {
 TEST_CASE("a message larger than every buffer is sent in pieces") {
   Pair pair;
   const std::string big(3'000'000, 'x');
-  CHECK(pair.a.try_send(bytes(big)) == Sent::accepted);
-  CHECK(pair.a.try_send(bytes("behind")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in(big)) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("behind")) == Sent::accepted);
   CHECK(pair.a.has_output());
   std::string got;
   while (got.empty()) {
@@ -101,15 +100,15 @@ TEST_CASE("output to a peer that does not read is limited") {
   Pair pair({.max_outgoing = 10'000});
   const std::string piece(5'000, 'x');
   int sent = 0;
-  while (pair.a.try_send(bytes(piece)) == Sent::accepted) ++sent;
-  CHECK(pair.a.try_send(bytes(piece)) == Sent::full);
+  while (pair.a.try_send(bytes_in(piece)) == Sent::accepted) ++sent;
+  CHECK(pair.a.try_send(bytes_in(piece)) == Sent::full);
   int received = 0;
   while (pair.a.has_output() || received < sent) {
     if (!receive(pair.b).empty()) ++received;
     REQUIRE(pair.a.flush());
   }
   CHECK(received == sent);
-  CHECK(pair.a.try_send(bytes(piece)) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in(piece)) == Sent::accepted);
 }
 
 TEST_CASE("a message longer than the limit is an error before it is read") {
@@ -137,7 +136,7 @@ TEST_CASE(
   Pair first(limits), second(limits);
   const std::string small(100'000, 'x'), big(1'000'000, 'y');
   const auto pass = [](Pair& pair, const std::string& text) {
-    CHECK(pair.a.try_send(bytes(text)) == Sent::accepted);
+    CHECK(pair.a.try_send(bytes_in(text)) == Sent::accepted);
     std::string got;
     while ((got = receive(pair.b)).empty()) REQUIRE(pair.a.flush());
     CHECK((got == text));
@@ -151,7 +150,7 @@ TEST_CASE(
 
   budget.set_limit(100'000);
   pass(second, small);
-  CHECK(second.a.try_send(bytes(big)) == Sent::accepted);
+  CHECK(second.a.try_send(bytes_in(big)) == Sent::accepted);
   auto received = second.b.try_receive();
   for (; received && !*received; received = second.b.try_receive()) REQUIRE(second.a.flush());
   CHECK(received.error() == FramedError::no_room);
@@ -160,7 +159,7 @@ TEST_CASE(
 TEST_CASE("one flush sends no more than 1 MiB") {
   Pair pair;
   const std::string big(8 << 20, 'x');
-  CHECK(pair.a.try_send(bytes(big)) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in(big)) == Sent::accepted);
   while (receive(pair.b).empty()) {
     const std::size_t before = pair.a.unsent();
     REQUIRE(pair.a.flush());
@@ -181,7 +180,7 @@ TEST_CASE("an end between messages differs from an end within a message") {
 
 TEST_CASE("a socket that ends is read to its last message, and then its peer receives the end") {
   Pair pair;
-  CHECK(pair.a.try_send(bytes("last")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("last")) == Sent::accepted);
   pair.a.end();
   CHECK(receive(pair.b) == "last");
   CHECK(pair.b.try_receive().error() == FramedError::closed);
@@ -191,14 +190,14 @@ TEST_CASE("a socket that ends is read to its last message, and then its peer rec
 TEST_CASE("sending to a peer that has disconnected fails without a signal") {
   Pair pair;
   { const auto gone = std::move(pair.b); }
-  CHECK(pair.a.try_send(bytes("x")) == Sent::failed);
+  CHECK(pair.a.try_send(bytes_in("x")) == Sent::failed);
 }
 
 TEST_CASE("a descriptor arrives with its message") {
   Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("before")) == Sent::accepted);
-  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("before")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("slabs"), memory.get()) == Sent::accepted);
   CHECK(receive(pair.b) == "before");
   CHECK(receive(pair.b) == "slabs");
   const FileDescriptor got = pair.b.take_descriptor();
@@ -213,14 +212,14 @@ TEST_CASE("a descriptor arrives with its message") {
 TEST_CASE("an unexpected descriptor ends the connection") {
   Pair pair;
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("x"), memory.get()) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("x"), memory.get()) == Sent::accepted);
   CHECK(pair.b.try_receive().error() == FramedError::descriptor);
 }
 
 TEST_CASE("a descriptor beyond the process's limit ends the connection") {
   Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("slabs"), memory.get()) == Sent::accepted);
   const auto received = [&] {
     const DescriptorLimit full(0);
     return pair.b.try_receive();
@@ -231,8 +230,8 @@ TEST_CASE("a descriptor beyond the process's limit ends the connection") {
 TEST_CASE("a descriptor does not overtake queued output") {
   Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes(std::string(3'000'000, 'x'))) == Sent::accepted);
-  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::full);
+  CHECK(pair.a.try_send(bytes_in(std::string(3'000'000, 'x'))) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes_in("slabs"), memory.get()) == Sent::full);
 }
 
 TEST_CASE("the error of connecting without a listener names the path") {

@@ -4,13 +4,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "base/bytes.h"
+
 using namespace millrace;
-
-namespace {
-
-Bytes bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-}  // namespace
 
 TEST_CASE("the head of a frame is read when it is complete") {
   using namespace std::string_literals;
@@ -20,8 +16,8 @@ TEST_CASE("the head of a frame is read when it is complete") {
       {"\x82\xff\0\0\0\1\2\3\4\5KEY!"s, 0x102030405},
   }));
   for (std::size_t size = 0; size < head.size(); ++size)
-    CHECK_FALSE(FrameHead::read(bytes(head).first(size)));
-  const auto read = FrameHead::read(bytes(head + "more"));
+    CHECK_FALSE(FrameHead::read(bytes_in(head).first(size)));
+  const auto read = FrameHead::read(bytes_in(head + "more"));
   REQUIRE(read);
   CHECK(read->size == head.size());
   CHECK(read->payload == payload);
@@ -39,7 +35,7 @@ TEST_CASE("a valid length has its shortest form and at most 63 bits") {
         std::pair("\x82\xff\0\0\0\0\0\0\xff\xffKEY!"s, false),
         std::pair("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"s, true),
         std::pair("\x82\x7f\x80\0\0\0\0\0\0\0"s, false)})
-    CHECK(FrameHead::read(bytes(head))->has_good_length() == good);
+    CHECK(FrameHead::read(bytes_in(head))->has_good_length() == good);
 }
 
 TEST_CASE("a written frame head is read with the same values") {
@@ -47,9 +43,9 @@ TEST_CASE("a written frame head is read with the same values") {
     std::string head, masked;
     FrameHead::append(head, 0x81, payload);
     FrameHead::append(masked, 0x82, payload, std::array<std::byte, 4>{std::byte{'K'}});
-    CHECK(FrameHead::read(bytes(masked))->opcode() == Opcode::binary);
-    CHECK(FrameHead::read(bytes(masked))->key[0] == std::byte{'K'});
-    const auto read = FrameHead::read(bytes(head));
+    CHECK(FrameHead::read(bytes_in(masked))->opcode() == Opcode::binary);
+    CHECK(FrameHead::read(bytes_in(masked))->key[0] == std::byte{'K'});
+    const auto read = FrameHead::read(bytes_in(head));
     REQUIRE(read);
     CHECK(read->first == 0x81);
     CHECK(read->size == head.size());
