@@ -105,8 +105,8 @@ class Reloads(ReloadTest):
         self.assertIn("drain=21s", next(line for line in service.errors if "event=stopping" in line))
         reloads = [line for line in service.errors if 'event="configuration reloaded"' in line]
         sums = [int(found[1]) for line in reloads if (found := re.search(r"held_back=(\d+)", line))]
-        # A signal that comes while another is pending is lost: measured 1 to 34 of 1000.
-        self.assertGreater(len(reloads) - len(sums) + sum(sums), 500)
+        # A signal that comes while another is pending is lost: 1 to 34 of 1000, with a sanitizer on a busy machine 672.
+        self.assertGreater(len(reloads) - len(sums) + sum(sums), 100)
 
 
 class BadFiles(ReloadTest):
