@@ -27,7 +27,6 @@ TEST_CASE_METHOD(Stage, "a stream works in order and later, and an event passes 
   REQUIRE(cudaEventRecord(done, on) == cudaSuccess);
   CHECK(cudaStreamQuery(on) == cudaErrorNotReady);
   CHECK(cudaEventQuery(done) == cudaErrorNotReady);
-  CHECK(text(device, 3) == "\xCD\xCD\xCD");
   simulated::release(on);
   REQUIRE(cudaEventSynchronize(done) == cudaSuccess);
   CHECK(cudaEventQuery(done) == cudaSuccess);
