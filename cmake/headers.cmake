@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The target headers_alone compiles headers of the libraries by themselves, private headers too, without
 # precompiled headers. So each must include all that it uses. `all` does not build this target.
-# A header with a source of the same name is left out: the source includes it first, and the preset `fuzz`
-# compiles many of these sources without precompiled headers.
+# A header with a source of the same name is left out: the source includes it first, and scripts/check-all
+# compiles each source without precompiled headers.
 get_property(folders DIRECTORY PROPERTY SUBDIRECTORIES)
 list(TRANSFORM folders APPEND /*.h)
 file(GLOB_RECURSE millrace_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folders})

@@ -8,9 +8,9 @@
 namespace millrace::test {
 
 // Tests with thousands of random or damaged inputs take a part of them, and all if the environment
-// has ALL_INPUTS. `scripts/test --all` sets it, but not with a sanitizer, which makes them several
-// times slower.
-inline bool all_inputs() { return std::getenv("ALL_INPUTS") != nullptr; }
+// has ALL_CPP_INPUTS. `scripts/test --all` sets it, but not with a sanitizer, which makes them
+// several times slower.
+inline bool all_inputs() { return std::getenv("ALL_CPP_INPUTS") != nullptr; }
 
 // The number of random inputs to take from `inputs`.
 template <std::integral Number>
