@@ -93,6 +93,8 @@ class Reloads(ReloadTest):
             streams = [GoodStream(service) for _ in range(9)]
             for i in range(1000):
                 self.write(service, texts[i % 2])
+                # A signal that comes while another is pending is lost.
+                wait_for(lambda: not self.pending(service), "the signal before to be taken")
                 service.process.send_signal(signal.SIGHUP)
                 streams[i % 9].row()
                 if i % 100 == 0:
@@ -101,12 +103,18 @@ class Reloads(ReloadTest):
             for stream in streams:
                 stream.end()
         self.assertEqual(service.metric(SUCCESSFUL), 1)
+        # ThreadSanitizer delivers signals later, and several of one kind as one: 328 to 727 of 1000.
+        least = 100 if service.sanitized() else 1000
         self.assertEqual(service.stop(), 0)
         self.assertIn("drain=21s", next(line for line in service.errors if "event=stopping" in line))
         reloads = [line for line in service.errors if 'event="configuration reloaded"' in line]
         sums = [int(found[1]) for line in reloads if (found := re.search(r"held_back=(\d+)", line))]
-        # A signal that comes while another is pending is lost: 1 to 34 of 1000, with a sanitizer on a busy machine 672.
-        self.assertGreater(len(reloads) - len(sums) + sum(sums), 100)
+        self.assertGreaterEqual(len(reloads) - len(sums) + sum(sums), least)
+
+    @staticmethod
+    def pending(service):
+        with open(f"/proc/{service.process.pid}/status") as status:
+            return int(re.search(r"ShdPnd:\s*(\w+)", status.read())[1], 16) & 1 << signal.SIGHUP - 1
 
 
 class BadFiles(ReloadTest):
