@@ -165,6 +165,12 @@ def left(story, over=None):
         story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=over * SECOND))
 
 
+def left_unserved(story, attached):
+    """The client leaves in second 9, before any result. A worker attaches once, and has no row of the stream."""
+    story.stream.how, story.closed = "left", None
+    story.results, story.history.workers = [], [Worker("b", attached=attached * SECOND)]
+
+
 def failed_with_room(story):
     story.closed = {"type": "error", "code": "no_worker"}
     story.stream.code = 1013
@@ -243,6 +249,8 @@ CASES = {
     "a row that no worker had again after one worker was lost over it": (left, "handed over"),
     "a row over which two workers were lost before they logged it": (lambda s: left(s, over=4),),
     "a row that no worker had again though the second loss was over another row": (lambda s: left(s, over=8), "handed over"),
+    "a stream whose client left before there was a worker": (lambda s: left_unserved(s, attached=10),),
+    "a stream whose client left after a worker had room for it": (lambda s: left_unserved(s, attached=8), "handed over"),
     "flushed at the wrong place": (lambda s: s.results.insert(4, s.results.pop(2)), "flushed"),
     "wrong totals": (lambda s: s.closed.update(frames=352), "totals"),
     "an end without closed": (lambda s: setattr(s, "closed", None), "ending", "failed"),

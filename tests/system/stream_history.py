@@ -79,7 +79,8 @@ def _endings(history, stream, handed):
     # The stream ended while no worker had a row of it, or all workers that had one were gone.
     unseen = all(at.worker.fate != "lived" and (at.worker.leaving or at.worker.over) <= stream.over + HANG_UP
                  for at in handed)
-    if (unseen and not read_all) or stream.messages("error") or short_of_room(history, stream, handed):
+    if (unseen and not read_all) or stream.messages("error") or short_of_room(history, stream, handed) or \
+            _left_without_a_slot(history, stream, handed):
         yield ending_of(spec, stream.sent, whole=False)
         if stream.how != "abort":
             yield ending_of(spec, stream.sent, "end", whole=False)
@@ -264,6 +265,18 @@ def _failures(history, stream, handed):
 
 def short_of_room(history, stream, handed):
     """Whether there were fewer slots than streams for as long as a stream may wait, while this one was open."""
+    wait = int(history.rules[stream.pipeline].worker_wait * SECOND)
+    return any(end - begin >= wait - SECOND for begin, end in _shortages(history, stream, handed))
+
+
+def _left_without_a_slot(history, stream, handed):
+    """Whether the client closed with 1000 while its stream may have had no slot. Such a stream ends at once."""
+    return stream.how == "left" and not handed and any(
+        begin <= stream.over <= end for begin, end in _shortages(history, stream, handed))
+
+
+def _shortages(history, stream, handed):
+    """The times (begin, end) at which there may have been fewer slots than streams, while this one was open."""
     rule, edges = history.rules[stream.pipeline], []
     wait, over = int(rule.worker_wait * SECOND), _released(history, stream, handed)
     for worker in history.workers:
@@ -276,8 +289,7 @@ def short_of_room(history, stream, handed):
     lacking, since = 0, None
     for when, change in [*sorted(edges), (over, 0)]:
         when = min(max(when, stream.opened), over)
-        if since is not None and when - since >= wait - SECOND:
-            return True
+        if since is not None:
+            yield since, when
         lacking += change
         since = (when if since is None else since) if lacking > 0 else None
-    return False
