@@ -91,6 +91,8 @@ class Death(GpuFaultTest):
         client.send(packet(0))
         worker.answer(worker.batch())
         self.assertEqual(client.message()["seq"], 0)
+        # A RawWorker answers without waiting for the copy, which must not be the one that fails.
+        self.await_metric(service, 1, "millrace_h2d_copies_total", device="cuda:0")
         return worker, client
 
     def ends_with_1012(self, client, rows):
