@@ -81,6 +81,9 @@ class Crew:
         member.may_end()
         member.killed = True
         member.signal(signal.SIGKILL)
+        await self._ended(member)
+
+    async def _ended(self, member):
         await member.over()
         member.trace.over = time.monotonic_ns() + SECOND
 
@@ -107,7 +110,7 @@ class Crew:
         if self.random.random() < 0.5:
             return await self._kill(member)
         member.signal(signal.SIGCONT)
-        await member.over()
+        await self._ended(member)
 
     def _is_listed(self, member):
         return member.trace.name in [worker["worker"] for worker in self.service.listed("workers")]
@@ -119,7 +122,8 @@ class Crew:
         member.signal(signal.SIGUSR1)
         await asyncio.wait([asyncio.create_task(member.over())], timeout=ANSWER + 8)
         if member.process.process.poll() is None:  # it had no batch to keep
-            await self._kill(member)
+            return await self._kill(member)
+        await self._ended(member)
 
     async def leave(self):
         """Makes a worker leave with Bye. It may be killed before it has left."""
@@ -129,7 +133,7 @@ class Crew:
         if self.random.random() < 0.2:
             await asyncio.sleep(self.random.uniform(0, 0.5))
             return await self._kill(member)
-        await member.over()
+        await self._ended(member)
 
     async def famine(self):
         """Kills all workers at once. For a while, no other attaches."""

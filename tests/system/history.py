@@ -7,7 +7,7 @@ The functions are pure. Each violation begins with the name of its promise:
   order        a worker gets the rows of a stream in order
   slot         a stream keeps its slot, and no other stream has this slot until the END row is done
   state        a row with frames follows the last row that the state of its slot has seen, or has RESET
-  handed over  every row is handed over at least once
+  handed over  every row is handed over at least once, unless the client left before a worker had a row
   contract     the rows are those of tests/conformance, except for RESET(worker_lost)
   values       a row has the values that were sent at its position
   again        a row is handed over again only if its worker was lost, and never after it was answered
@@ -18,7 +18,7 @@ The functions are pure. Each violation begins with the name of its promise:
   answer       a result is the answer of a worker to this row
   flushed      `flushed` comes directly after the result of its row
   totals       the totals of `closed` are right
-  failed       a stream fails only if there was no room for as long as it may wait
+  failed       a stream fails only if there was no room for as long as it may wait, or if two of its rows failed
 """
 from stream_history import Handed, of_stream
 from worker_wire import END, RESET

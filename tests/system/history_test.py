@@ -165,10 +165,15 @@ def left(story, over=None):
         story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=over * SECOND))
 
 
-def left_unserved(story, attached):
-    """The client leaves in second 9, before any result. A worker attaches once, and has no row of the stream."""
-    story.stream.how, story.closed = "left", None
-    story.results, story.history.workers = [], [Worker("b", attached=attached * SECOND)]
+def left_unserved(story, attached, **of_worker):
+    """The client leaves in second 8, before any result. Only worker b attaches, in second `attached`. It gets no row."""
+    story.stream.how, story.stream.left, story.closed = "left", 8 * SECOND, None
+    story.results, story.history.workers = [], [Worker("b", attached=attached * SECOND, **of_worker)]
+
+
+def left_beside_a_loss(story):
+    left_unserved(story, attached=2)
+    story.history.workers.append(Worker("c", attached=SECOND, fate="lost", over=5 * SECOND))
 
 
 def failed_with_room(story):
@@ -194,6 +199,14 @@ def aborted(story):
     story.hand(story.a, 1, 2)
 
 
+def aborted_by_losses(story, losses):
+    """Worker b, which lives, has had the first row. Workers are lost over the next ones, which they do not log."""
+    aborted(story)
+    story.remove(story.a, 1)
+    story.a.fate, story.a.over = "lived", None
+    story.history.workers += [Worker(f"lost {over}", fate="lost", attached=SECOND, over=over * SECOND) for over in losses]
+
+
 def aborted_without_abort(story, fate):
     aborted(story)
     story.remove(story.a, 1)
@@ -207,6 +220,27 @@ def ended_by_the_service(story):
     batch = story.batch(story.a, 1)
     batch.rows[0] = batch.rows[0][0], row_crc(SPEC, [1, 100, 20, 50, 0, 48, 0], 5)
     story.history.stopping = 8 * SECOND
+
+
+def aborted_within_a_message(story, rows):
+    """The client aborts while its message waits for room. The ABORT row comes after the rows that are ready."""
+    story.stream.sent = [("frames", 2 * 100 * rows + 77)]
+    story.stream.how, story.stream.code, story.closed, story.results = "abort", 1006, None, []
+    story.rows = ending_of(SPEC, [("frames", 2 * 100 * rows)], "abort").rows
+    story.history.workers, story.a.log[:], story.b.log[:] = [story.b], [], []
+    for seq in range(len(story.rows)):
+        story.hand(story.b, seq, 3 + seq)
+
+
+def failed_twice(story, losses=3):
+    """Workers are lost over two rows, which are not logged again."""
+    story.history.workers = [story.a, *(Worker(name, fate="lost", attached=SECOND, over=over * SECOND)
+                                        for name, over in zip("cd"[:losses - 1], (4, 5)))]
+    del story.a.log[2:], story.results[4:]
+    for seq, index in (1, 1), (2, 3):
+        del story.results[index]["data"]
+        story.results[index]["error"] = "worker_failed"
+    story.closed, story.stream.code = {"type": "error", "code": "worker_failed"}, 1011
 
 
 def abort_after_a_row_that_no_worker_had(story):
@@ -249,8 +283,10 @@ CASES = {
     "a row that no worker had again after one worker was lost over it": (left, "handed over"),
     "a row over which two workers were lost before they logged it": (lambda s: left(s, over=4),),
     "a row that no worker had again though the second loss was over another row": (lambda s: left(s, over=8), "handed over"),
-    "a stream whose client left before there was a worker": (lambda s: left_unserved(s, attached=10),),
-    "a stream whose client left after a worker had room for it": (lambda s: left_unserved(s, attached=8), "handed over"),
+    "a stream whose client left before there was a worker": (lambda s: left_unserved(s, attached=8),),
+    "a stream whose client left after a worker had room for it": (lambda s: left_unserved(s, attached=7), "handed over"),
+    "a stream whose client left after a worker was lost, with room at another": (left_beside_a_loss, "handed over"),
+    "a stream whose client left before its worker was lost": (lambda s: left_unserved(s, attached=7, fate="lost", over=12 * SECOND),),
     "flushed at the wrong place": (lambda s: s.results.insert(4, s.results.pop(2)), "flushed"),
     "wrong totals": (lambda s: s.closed.update(frames=352), "totals"),
     "an end without closed": (lambda s: setattr(s, "closed", None), "ending", "failed"),
@@ -259,6 +295,17 @@ CASES = {
     "a stream that failed before its time was over": (lambda s: without_worker(s, 29), "failed"),
     "an aborted stream whose last messages were never read": (aborted,),
     "an aborted stream with an abort at an impossible position": (lambda s: (aborted(s), s.change(s.a, 1, begin=149)), "contract"),
+    "an aborted stream whose last message waited for room": (lambda s: aborted_within_a_message(s, rows=8),),
+    "an aborted stream with an abort within a message though there was room": (lambda s: aborted_within_a_message(s, rows=7), "contract"),
+    "a stream that failed after two of its rows had failed": (failed_twice,),
+    "a stream that failed after too few losses": (lambda s: failed_twice(s, losses=2), "failed"),
+    "a stream that failed though one of its results was only too long": (
+        lambda s: (failed_twice(s), s.results[3].update(error="too_long")), "failed"),
+    "a stream that failed after one of its rows had failed": (lambda s: (failed_twice(s), s.results.pop()), "failed"),
+    "an aborted stream with an abort within a message after a result": (
+        lambda s: (aborted_within_a_message(s, rows=8), s.results.append(s.result(s.b, 0))), "contract"),
+    "an aborted stream that ended after two of its rows had failed": (lambda s: aborted_by_losses(s, (3, 4, 5)),),
+    "an aborted stream that ended after too few losses": (lambda s: aborted_by_losses(s, (3, 4)), "ending"),
     "an aborted stream without an abort at a worker that was lost": (lambda s: aborted_without_abort(s, "lost"),),
     "an aborted stream without an abort at its worker": (lambda s: aborted_without_abort(s, "lived"), "ending"),
     "a stream that the service ended after the frames that it had read": (ended_by_the_service,),

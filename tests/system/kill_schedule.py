@@ -32,6 +32,7 @@ PIPELINES = {"lookahead": Rule(contract.Spec(size=400, left=80, right=40, first=
 FAULTS = {"attach": (10, 0), "kill": (6, 1), "pause": (5, 1), "leave": (5, 1), "hang": (2, 2),
           "doze": (1, 2), "famine": (1, 1)}
 MOST_WORKERS = 4
+RESULTS, LOSSES = 15, 1 / 12  # a thorough run has more of them per second
 
 
 def configuration():
@@ -109,6 +110,7 @@ class Client:
         if stream.how == "end":
             await connection.send('{"type":"end"}')
         elif stream.how == "left":
+            stream.left = time.monotonic_ns()
             await connection.close(1000)
         else:
             connection.transport.abort()
@@ -130,10 +132,10 @@ class Schedule:
         self.faults, self.running, self.stopping = collections.Counter(), set(), None
         self.memory = []
 
-    async def run(self, seconds):
+    async def run(self, seconds, thorough):
         stop, until = asyncio.Event(), time.monotonic() + seconds
         clients = [asyncio.create_task(client.run(stop)) for client in self.clients]
-        while time.monotonic() < until:
+        while time.monotonic() < until or thorough and not self.is_enough(seconds) and time.monotonic() < until + PATIENCE:
             await asyncio.sleep(self.random.expovariate(2))
             self.fault(self.random.choice(self.crews))
             self.memory.append(self.service.memory())
@@ -144,6 +146,10 @@ class Schedule:
         self.stopping = time.monotonic_ns()
         self.service.process.terminate()  # while streams are open
         await asyncio.wait_for(asyncio.gather(*clients), PATIENCE * 2)
+
+    def is_enough(self, seconds):
+        results = sum(len(stream.messages("result")) for stream in self.streams)
+        return results > RESULTS * seconds and self.faults["kill"] > LOSSES * seconds
 
     def fault(self, crew):
         possible = {kind: often for kind, (often, workers) in FAULTS.items() if len(crew.serving) >= workers}
@@ -202,12 +208,12 @@ def save(service, schedule):
     return folder
 
 
-def run(seconds, seed, clients=40):
-    """(all violations, a summary of the run)"""
+def run(seconds, seed, clients=40, thorough=False):
+    """(all violations, a summary of the run). A thorough run goes on until enough has happened, however slow the machine is."""
     service = Service(configuration(), 'workers_remote = "tcp://127.0.0.1:0"\n[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
     schedule = Schedule(service, seed, clients)
     try:
-        asyncio.run(schedule.run(seconds))
+        asyncio.run(schedule.run(seconds, thorough))
         wrong, summary = check(service, schedule, service.wait())
         if wrong:
             summary["saved"] = save(service, schedule)

@@ -13,11 +13,11 @@ class KillSchedule(unittest.TestCase):
         seed = int(os.environ.get("MILLRACE_SEED", random.randrange(1 << 32)))
         print(f"seed {seed}", flush=True)
         seconds = 60 if ALL_INPUTS else 20
-        wrong, summary = kill_schedule.run(seconds, seed)
+        wrong, summary = kill_schedule.run(seconds, seed, thorough=True)
         print(summary)
         self.assertEqual(wrong, [], f"seed {seed}: {summary}")
-        self.assertGreater(summary["results"], 15 * seconds)
-        self.assertGreater(summary["workers"]["lost"], seconds / 12)
+        self.assertGreater(summary["results"], kill_schedule.RESULTS * seconds)
+        self.assertGreater(summary["workers"]["lost"], kill_schedule.LOSSES * seconds)
 
 
 if __name__ == "__main__":

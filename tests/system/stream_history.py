@@ -9,6 +9,7 @@ from worker_wire import ABORT, REASONS, RESET, Row, names
 # The time until the service notices the loss of a client with unread messages: a ping, and its close.
 HANG_UP = 16 * SECOND
 ANSWER_DUE = 12 * SECOND  # until a worker that does not answer is evicted
+MAX_READY_ROWS = 8  # of a stream, in no batch
 
 
 @dataclasses.dataclass
@@ -73,17 +74,36 @@ def _endings(history, stream, handed):
             yield ending_of(spec, stream.sent[:count], "end")
     if stream.messages("closed"):
         return
-    if not read_all and any(at.row.flags & ABORT for at in handed):
+    abort = next((at.row for at in handed if at.row.flags & ABORT), None)
+    if abort and not read_all:
         for count in read:
             yield ending_of(spec, stream.sent[:count], "abort")
+        # The rest of a message may have waited for room, after an event that gave several rows.
+        shortest = min(spec.step or spec.size, spec.first or spec.size)
+        most = MAX_READY_ROWS + (contract.row_width(spec) - spec.left) // shortest + 1
+        if MAX_READY_ROWS <= abort.seq <= most and not stream.messages("result"):
+            yield ending_of(spec, _until(stream.sent, abort.begin), "abort")
     # The stream ended while no worker had a row of it, or all workers that had one were gone.
     unseen = all(at.worker.fate != "lived" and (at.worker.leaving or at.worker.over) <= stream.over + HANG_UP
                  for at in handed)
     if (unseen and not read_all) or stream.messages("error") or short_of_room(history, stream, handed) or \
-            _left_without_a_slot(history, stream, handed):
+            _may_have_ended_at_once(history, stream, handed) or \
+            (not stream.messages("closed") and _may_have_failed_twice(history, stream, handed)):
         yield ending_of(spec, stream.sent, whole=False)
         if stream.how != "abort":
             yield ending_of(spec, stream.sent, "end", whole=False)
+
+
+def _until(sent, position):
+    """The messages up to a position, of which the last one may be cut."""
+    kept, rest = [], 2 * position
+    for kind, n in sent:
+        size = {"frames": n, "gap": 2 * (n or 0)}.get(kind, 0)
+        if kind == "frames" and size >= rest:
+            return [*kept, (kind, rest)]
+        kept.append((kind, n))
+        rest -= size
+    return kept
 
 
 def of_stream(history, stream, handed):
@@ -252,10 +272,12 @@ def _flushed(stream, rows):
 
 
 def _failures(history, stream, handed):
-    errors = stream.messages("error")
+    errors, results = stream.messages("error"), stream.messages("result")
+    just = {("no_worker", 1013): short_of_room(history, stream, handed),
+            ("worker_failed", 1011): [result.get("error") for result in results].count("worker_failed") == 2 and
+            "error" in results[-1] and _may_have_failed_twice(history, stream, handed)}
     for error in errors:
-        if (error["code"], stream.code) != ("no_worker", 1013) or \
-                not short_of_room(history, stream, handed):
+        if not just.get((error["code"], stream.code)):
             yield f"failed: {error}, close {stream.code}"
     for rejected in stream.messages("rejected"):
         yield f"failed: {rejected}"
@@ -269,10 +291,25 @@ def short_of_room(history, stream, handed):
     return any(end - begin >= wait - SECOND for begin, end in _shortages(history, stream, handed))
 
 
-def _left_without_a_slot(history, stream, handed):
-    """Whether the client closed with 1000 while its stream may have had no slot. Such a stream ends at once."""
-    return stream.how == "left" and not handed and any(
-        begin <= stream.over <= end for begin, end in _shortages(history, stream, handed))
+def _may_have_failed_twice(history, stream, handed):
+    """Whether workers may have been lost over two rows of the stream, which ends it. Three losses are enough: the first one may
+    have been over both rows, and after it each row is handed over alone."""
+    last = max((at.row.seq for at in handed), default=-1)
+    failed = [seq for seq in range(last + 3) if _may_have_failed(history, stream, handed, seq)]
+    if len(failed) < 2:
+        return False
+    since = _handed_after(stream, handed, failed[0])
+    gone = _gone(history, stream, _released(history, stream, handed))
+    return sum(worker.fate == "lost" and worker.over >= since for worker in gone) >= 3
+
+
+def _may_have_ended_at_once(history, stream, handed):
+    """Whether no worker may have had a row or a slot for the stream after its client closed with 1000: none had room for it, or
+    its worker was lost."""
+    return stream.how == "left" and stream.left > 0 and not handed and (
+        any(begin <= stream.over and stream.left <= end for begin, end in _shortages(history, stream, handed)) or
+        any(worker.fate == "lost" and worker.attached <= stream.over and worker.over >= stream.left
+            for worker in _gone(history, stream, _released(history, stream, handed))))
 
 
 def _shortages(history, stream, handed):

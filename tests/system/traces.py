@@ -36,7 +36,7 @@ class Rule:
 class Stream:
     """A stream, traced by its client. `sent`: ("frames", bytes), ("flush", mark or None), ("reset", None), ("gap", frames).
     `how` the client ended it: "end", "left" (closed with 1000) or "abort". `code` is the close code of the service, or 1006
-    if it sent none."""
+    if it sent none. `left`: when the client closed it with 1000."""
     name: str
     pipeline: str = "default"
     salt: int = 0
@@ -46,6 +46,7 @@ class Stream:
     got: list = dataclasses.field(default_factory=list)  # (instant, message)
     code: int = 1000
     opened: int = 0
+    left: int = 0
     over: int = 0
 
     def messages(self, kind):
