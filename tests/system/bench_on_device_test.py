@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`millrace bench --worker-device` on simulated devices: it checks what the device has."""
+import concurrent.futures
 import json
 import os
 import subprocess
 import unittest
 
 from gpu_faults import MILLRACE_SIMULATED, OUT_OF_MEMORY, GpuFaultTest
-from harness import PATIENCE
+from harness import COUNTED, PATIENCE, wait_for
 
 
 class BenchOnDevice(GpuFaultTest):
@@ -35,8 +36,15 @@ class BenchOnDevice(GpuFaultTest):
     def test_rows_that_are_taken_before_they_are_on_the_device_are_damaged(self):
         for dtype in ("s16", "f16"):  # of f16 the control values show it
             with self.subTest(dtype):
-                service = self.simulated("devices=1;pauses=20000", pipeline=f'dtype = "{dtype}"\n')
-                code, output, _ = self.bench(service, simulation="devices=1;stale-queries=1")
+                service = self.simulated("devices=1;hold-copies-while={folder}/held", pipeline=f'dtype = "{dtype}"\n')
+                service.touch("held")
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    running = pool.submit(self.bench, service, simulation="devices=1;stale-queries=1")
+                    try:
+                        wait_for(lambda: service.metric("millrace_results_total") > 0, "a result of the worker", COUNTED)
+                    finally:
+                        service.remove("held")
+                    code, output, _ = running.result()
                 self.assertEqual(code, 1)
                 self.assertRegex(output, r"\d+ rows in \d+ batches on cuda:0; .* damaged [1-9]")
 

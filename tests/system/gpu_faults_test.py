@@ -177,6 +177,7 @@ class Death(GpuFaultTest):
         second = self.client(service)
         second.send(packet(0))
         self.assertEqual(second.message()["seq"], 0)
+        self.await_metric(service, 1, "millrace_h2d_copies_total", device="cuda:1")  # as in dying()
         self.honest(service)
         service.touch("dead")
         first.send(packet(1))  # the other device dies over the last row of its stream, in the drain
