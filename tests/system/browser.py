@@ -2,17 +2,20 @@
 """A browser: Debian's chromium, without a window. Tests control it by its DevTools protocol, and act as a user does."""
 import asyncio
 import base64
+import contextlib
 import functools
 import http.server
 import json
 import os
 import re
+import socket
+import socketserver
 import tempfile
 import threading
 
 import websockets
 
-from harness import PATIENCE, UNHURRIED, Process
+from harness import PATIENCE, UNHURRIED, Process, wait_for
 
 # No window, no keyring, no network except loopback, and a fake microphone.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -33,6 +36,45 @@ class Pages:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class PatientPort:
+    """A port on loopback that passes requests on to an admin port. That port closes a connection whose request comes 200 ms
+    late, as from a busy browser: such a request is repeated."""
+
+    def __init__(self, admin_port):
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), self.serve)
+        self.server.daemon_threads, self.address = True, ("127.0.0.1", admin_port)
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def serve(self, browser, *_):
+        request = b""
+        with contextlib.suppress(OSError):  # the browser has gone, or there is no service
+            while not request.endswith(b"\r\n\r\n"):
+                part = browser.recv(1 << 16)
+                if not part:
+                    return
+                request += part
+            browser.sendall(wait_for(functools.partial(self.answer_to, request), "an answer"))
+
+    def answer_to(self, request):
+        """The whole answer, or nothing if the connection was closed before."""
+        answer = b""
+        with socket.create_connection(self.address) as admin:
+            try:
+                admin.sendall(request)
+                while part := admin.recv(1 << 16):
+                    answer += part
+            except (ConnectionResetError, BrokenPipeError):
+                return b""
+        return answer
 
     def close(self):
         self.server.shutdown()

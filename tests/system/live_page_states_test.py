@@ -65,7 +65,7 @@ class History(LivePage):
                     before = [one for one in history(service) if one.time < last.time]
                     self.assert_shown(await page.value(SHOWN), figures([*before, last], "asr"))
                     self.assertGreater(min(await page.value(DRAWN)), 3)
-                    self.faultless(page, service)
+                    self.faultless(page)
 
         run(watch())
 
