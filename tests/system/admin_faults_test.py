@@ -6,7 +6,7 @@ import unittest
 
 from faults import FaultTest, text
 from harness import wait_for
-from raw_client import RawClient, upgrade
+from raw_client import BINARY, RawClient, frame, upgrade
 
 HOSTILE = ['"} 1', "a\nmillrace_x 1", "{}", "\\", "../../x", "a" * 1000, "%s%n", "\u202e", "a,b=c"]
 
@@ -15,8 +15,8 @@ class Admin(FaultTest):
     def test_requesting_lists_of_streams_in_a_loop_disturbs_no_stream(self):  # G25
         service = self.served(slots=100)
         with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as connections:
-            for number in range(60):
-                connections.enter_context(RawClient(service.port, upgrade(f"/v1/stream?id=s{number}"))).opened()
+            listed = [connections.enter_context(RawClient(service.port, upgrade(f"/v1/stream?id=s{number}"))).opened()
+                      for number in range(60)]
             for number in range(200):
                 status, page = service.get(f"/streams?order=name&limit={number % 30 + 1}")
                 self.assertIn(status, (200, 503))  # 503: more than 20 different lists in a second
@@ -25,6 +25,8 @@ class Admin(FaultTest):
                     self.assertEqual((len(names), names), (number % 30 + 1, sorted(names)))
                 if number % 20 == 0:
                     good.row()
+                    for client in listed:
+                        client.send(frame(BINARY, b""))  # a silent stream would be closed after 30 s
 
     def test_silent_connections_do_not_keep_probes_out(self):  # G22
         service = self.served()

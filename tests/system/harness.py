@@ -287,6 +287,23 @@ class SystemTest(unittest.TestCase):
         self.assertEqual(service.metric(name, **labels), value)
 
 
+@contextlib.asynccontextmanager
+async def kept_open(connection):
+    """Sends an empty message each second: a connection without a message for 30 s would be closed."""
+    async def send():
+        while True:
+            await connection.send(b"")
+            await asyncio.sleep(1)
+
+    sending = asyncio.create_task(send())
+    try:
+        yield
+    finally:
+        sending.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sending
+
+
 async def read_all(connection):
     """Every message until the connection closes with any code; and this close code."""
     messages = []

@@ -19,7 +19,7 @@ WITHIN = ("unshare", "--user", "--map-root-user", "--mount")
 MOUNT = ("sh", "-c", 'mount --bind "$0" /sys/fs/cgroup && exec "$@"')
 LIMIT = 1 << 40
 PIPELINES = ('[[pipeline]]\nchunk = { size = 1600 }\n'
-             '[[pipeline]]\nname = "stuck"\nchunk = { size = 1600 }\n')  # it has no worker
+             '[[pipeline]]\nname = "stuck"\nworker_wait = "1h"\nchunk = { size = 1600 }\n')  # it has no worker
 
 
 def setUpModule():
@@ -159,6 +159,8 @@ class Memory(FaultTest):
                      "the log to name the first")
             self.await_actions(service, {"reject_streams", "shed_recording", "close_idle", "reset_largest"})
             good.row()
+            for client in (clients[0], clients[2], clients[4]):
+                client.send(text(type="keepalive"))  # a silent client is closed after 15 s
             service.set_free(LIMIT)
             self.await_actions(service, set())
             self.tap(service, "stuck")

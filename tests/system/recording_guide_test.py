@@ -14,7 +14,7 @@ import unittest
 import wave
 from pathlib import Path
 
-from harness import PATIENCE, Process, Service, SystemTest, await_decoder, read_all, run, samples, wait_for
+from harness import PATIENCE, Process, Service, SystemTest, await_decoder, kept_open, read_all, run, samples, wait_for
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
@@ -277,8 +277,9 @@ class Differences(Page):
         async def call():
             async with service.connect(id="caller-4711") as connection:
                 await connection.send(samples(0, 16000))
-                await asyncio.to_thread(wait_for, lambda: "caller-4711" in "".join(self.printed("recording_ls", directory)), "the call")
-                await asyncio.to_thread(wait_for, lambda: self.exported(directory), "its first second")
+                async with kept_open(connection):
+                    await asyncio.to_thread(wait_for, lambda: "caller-4711" in "".join(self.printed("recording_ls", directory)), "the call")
+                    await asyncio.to_thread(wait_for, lambda: self.exported(directory), "its first second")
                 await connection.send('{"type":"end"}')
                 await read_all(connection)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that die, hang or leave, and the effect on their streams. Ids like F3 are those of docs/internals/guarantees.md."""
+import concurrent.futures
 import json
 import threading
 import unittest
@@ -101,7 +102,7 @@ class Waiting(WorkerFaultTest):
                                '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         packets = b"".join(map(packet, range(MANY)))
         with self.moved(service, {}), self.beside(service) as (good, beside):
-            self.client(service)  # takes another slot of the first worker, so that the next streams go to the slow one
+            other = self.client(service)  # takes another slot of the first worker, so that the next streams go to the slow one
             slow = RawWorker(service.workers).attached().beat()
             before = service.memory()
             clients = [self.client(service) for _ in range(2)]
@@ -110,8 +111,12 @@ class Waiting(WorkerFaultTest):
             for sender in senders:
                 sender.start()
 
+            def speak():  # a silent stream would be closed after 30 s
+                good.row()
+                other.send(frame(BINARY, b""))
+
             def paused():
-                good.row()  # a silent stream would be closed after 30 s
+                speak()
                 return service.metric("millrace_ingest_paused_connections") == len(clients)
 
             wait_for(paused, "the clients to be paused", COUNTED)
@@ -123,8 +128,12 @@ class Waiting(WorkerFaultTest):
             self.assertTrue(all(sender.is_alive() for sender in senders))
             honest = Honest(slow)
             self.addCleanup(honest.close)
-            for client in clients:
-                self.assertEqual([seq for seq, _, _ in self.results(client)], list(range(MANY + 1)))
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                reading = [pool.submit(self.results, client) for client in clients]
+                while concurrent.futures.wait(reading, timeout=5).not_done:
+                    speak()
+            for results in reading:
+                self.assertEqual([seq for seq, _, _ in results.result()], list(range(MANY + 1)))
 
 
 class Sharing(WorkerFaultTest):
