@@ -6,7 +6,7 @@ import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import COUNTED, wait_for
+from harness import COUNTED, samples, wait_for
 from overload import CREDITS, MB, PACKET, RATE, READY, ROWS, Overload
 from raw_worker import RawWorker
 
@@ -42,6 +42,13 @@ class HalfAsFast:
 class TwiceTheWorker(Overload):
     def attach(self):
         return HalfAsFast(self)
+
+    async def stream(self, number, until):
+        connection, reader = await super().stream(number, until)
+        if self.shed_after:  # frames that have waited too long are shed when a message comes
+            await asyncio.sleep(self.shed_after * 17 / 16)
+            await connection.send(samples(0, 1))
+        return connection, reader
 
     def most_held(self):
         """The most bytes that the streams hold. With shed_after, after a stall of the machine, they hold more until that
