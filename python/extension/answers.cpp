@@ -14,14 +14,14 @@ namespace {
 namespace nb = nanobind;
 using Kind = Answer::Kind;
 
-std::string text_of(nb::handle text) {
+std::string utf8_of(nb::handle text) {
   Py_ssize_t size = 0;
   const char* const begin = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   if (begin == nullptr) throw nb::python_error();  // a lone surrogate
   return {begin, static_cast<std::size_t>(size)};
 }
 
-std::string bytes_of(nb::handle object) {
+std::string content_of(nb::handle object) {
   Py_buffer view;
   if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_CONTIG_RO) != 0) throw nb::python_error();
   std::string bytes(static_cast<const char*>(view.buf), static_cast<std::size_t>(view.len));
@@ -69,7 +69,7 @@ nb::object exception_of(nb::python_error& error) {
 template <class Text>
 Answer answer_or_error(Kind kind, Text text, bool& fits) {
   try {
-    return {kind, text_of(text())};
+    return {kind, utf8_of(text())};
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ValueError)) throw;
     fits = false;
@@ -87,7 +87,7 @@ Answer answer_of(nb::handle value, nb::handle encode, bool& fits) {
     return answer_or_error(
         Kind::text, [&] { return value; }, fits);
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
-    return {Kind::bytes, bytes_of(value)};
+    return {Kind::bytes, content_of(value)};
   if (PyExceptionInstance_Check(object)) return error_of(value);
   return answer_or_error(
       Kind::json, [&] { return encode(value); }, fits);

@@ -22,7 +22,7 @@ namespace {
 
 namespace nb = nanobind;
 
-void translate(const std::exception_ptr& thrown, void*) {
+void translate_attach_error(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const WorkerError& error) {
@@ -84,7 +84,7 @@ void Attachment::fail(WorkerBatch& batch, const std::string& why) {
 }
 
 void add_attachment(nb::module_& module) {
-  nb::register_exception_translator(translate);
+  nb::register_exception_translator(translate_attach_error);
   nb::class_<Attachment>(module, "Attachment")
       .def("__init__", &make)
       .def("next", &next_batch<Attachment>, nb::arg("seconds").none())

@@ -23,7 +23,7 @@ namespace nb = nanobind;
 [[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
 
 // A number in quotes is refused: a unit may be missing.
-std::string text_of(nb::handle value) {
+std::string word_of(nb::handle value) {
   const std::string text = nb::str(value).c_str();
   if (nb::isinstance<nb::str>(value) && lacks_unit(text))
     refuse("\"" + text + "\" " + std::string(unit_missing));
@@ -34,19 +34,19 @@ std::string text_of(nb::handle value) {
 std::string key_text(nb::handle value) {
   if (nb::isinstance<nb::dict>(value)) {
     const auto range = nb::borrow<nb::dict>(value);
-    return sizes_text(text_of(range.attr("get")("from")), text_of(range.attr("get")("to")),
-                      text_of(range.attr("get")("step")));
+    return sizes_text(word_of(range.attr("get")("from")), word_of(range.attr("get")("to")),
+                      word_of(range.attr("get")("step")));
   }
-  if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) return text_of(value);
+  if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) return word_of(value);
   std::vector<std::string> lengths;
   for (const nb::handle length : nb::borrow<nb::sequence>(value))
-    lengths.push_back(text_of(length));
+    lengths.push_back(word_of(length));
   return sizes_text(lengths);
 }
 
 ChunkRule rule_from(const nb::dict& spec, std::optional<double> rate) {
   RuleKeys keys;
-  for (const auto [key, value] : spec) keys.emplace_back(text_of(key), key_text(value));
+  for (const auto [key, value] : spec) keys.emplace_back(word_of(key), key_text(value));
   const auto rule = parse_rule(keys, target_of(keys, rate));
   if (!rule) refuse(rule.error().message);
   return *rule;

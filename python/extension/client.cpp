@@ -49,8 +49,8 @@ class HeldClient {
   std::unique_ptr<Client> client_;
 };
 
-void make(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
-          double taking, double connect, double keepalive, double silence) {
+void make_client(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
+                 double taking, double connect, double keepalive, double silence) {
   if (unsent == 0 || untaken == 0) throw nb::value_error("unsent and untaken must be positive");
   new (into) HeldClient(url, {.unsent = unsent,
                               .untaken = untaken,
@@ -92,7 +92,7 @@ ClientStream start(HeldClient& client, const std::string& pipeline, const std::s
 void add_client(nb::module_& module) {
   module.attr("client_settings") = defaults();
   nb::class_<HeldClient>(module, "Client")
-      .def("__init__", &make)
+      .def("__init__", &make_client)
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
            nb::arg("channel").none(), nb::arg("chunk").none(), nb::arg("options"),

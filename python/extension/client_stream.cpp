@@ -18,9 +18,8 @@ namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-using namespace client_event;
 
-void translate(const std::exception_ptr& thrown, void*) {
+void translate_client_error(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const StreamRefused& refused) {
@@ -41,7 +40,7 @@ nb::object value_of(const Answer& answer) {
 
 // An event as a tuple: its kind, then its fields.
 struct AsTuple {
-  nb::tuple operator()(const Opened& opened) const {
+  nb::tuple operator()(const client_event::Opened& opened) const {
     return nb::make_tuple("opened", opened.stream, opened.pipeline, opened.frames);
   }
   nb::tuple operator()(const client_event::Result& result) const {
@@ -49,19 +48,19 @@ struct AsTuple {
                           result.end_s, result.flags, static_cast<int>(result.answer.kind),
                           value_of(result.answer), result.explain);
   }
-  nb::tuple operator()(const Flushed& flushed) const {
+  nb::tuple operator()(const client_event::Flushed& flushed) const {
     return nb::make_tuple("flushed", flushed.mark);
   }
-  nb::tuple operator()(const Rejected& rejected) const {
+  nb::tuple operator()(const client_event::Rejected& rejected) const {
     return nb::make_tuple("rejected", rejected.code, rejected.message, rejected.frames);
   }
-  nb::tuple operator()(const Warned& warned) const {
+  nb::tuple operator()(const client_event::Warned& warned) const {
     return nb::make_tuple("warned", warned.code, warned.message);
   }
-  nb::tuple operator()(const Goaway& goaway) const {
+  nb::tuple operator()(const client_event::Goaway& goaway) const {
     return nb::make_tuple("goaway", seconds_of(goaway.retry_after));
   }
-  nb::tuple operator()(const Closed& closed) const {
+  nb::tuple operator()(const client_event::Closed& closed) const {
     return nb::make_tuple("closed", closed.frames, closed.chunks);
   }
 };
@@ -95,7 +94,7 @@ void add_client_stream(nb::module_& module) {
   namespace commands = client_message;
   using Seconds = std::optional<double>;
   const auto seconds = nb::arg("seconds").none();
-  nb::register_exception_translator(translate);
+  nb::register_exception_translator(translate_client_error);
   nb::class_<ClientStream>(module, "Stream")
       .def("send", &send, nb::arg("frames"), seconds)
       .def(

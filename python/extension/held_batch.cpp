@@ -29,7 +29,7 @@ using worker_protocol::OpenedStream;
 using worker_protocol::RowEntry;
 
 // The rows as in memory; row_fields() has the layout.
-nb::bytes bytes_of(const std::vector<RowEntry>& rows) {
+nb::bytes packed(const std::vector<RowEntry>& rows) {
   return nb::bytes(rows.data(), rows.size() * sizeof(RowEntry));
 }
 
@@ -202,8 +202,8 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("right", &column<std::int32_t, &WorkerBatch::right, &DeviceArrays::right>)
       .def_prop_ro("flags", &column<std::uint8_t, &WorkerBatch::flags, &DeviceArrays::flags>)
       .def_prop_ro("reset", &column<bool, &WorkerBatch::reset, &DeviceArrays::reset>)
-      .def_prop_ro("framed", [](const HeldBatch& b) { return bytes_of(b.open().framed()); })
-      .def_prop_ro("marks", [](const HeldBatch& b) { return bytes_of(b.open().marks()); })
+      .def_prop_ro("framed", [](const HeldBatch& b) { return packed(b.open().framed()); })
+      .def_prop_ro("marks", [](const HeldBatch& b) { return packed(b.open().marks()); })
       .def_prop_ro("opened", &opened)
       .def_prop_ro("epoch", [](const HeldBatch& b) { return b.open().epoch(); })
       .def_prop_ro("step", [](const HeldBatch& b) { return b.open().step(); })

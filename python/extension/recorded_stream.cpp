@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/event.h"
+#include "python/extension/datasets/array_types.h"
 #include "python/extension/text.h"
 #include "recording/reader/stream_reader.h"
 
@@ -18,12 +19,6 @@ namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-
-nb::dlpack::dtype dtype_of(Element element) {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = element == Element::s16 ? Code::Int : Code::Float;
-  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(element)), 1};
-}
 
 // A worker's answer: text unless it is `bytes`. The Python file reads `json`.
 nb::object data_of(const recording::RecordedAnswer& answer) {

@@ -26,7 +26,7 @@ namespace nb = nanobind;
   throw nb::python_error();
 }
 
-void translate(const std::exception_ptr& thrown, void*) {
+void translate_recording_error(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::system_error& error) {
@@ -77,7 +77,7 @@ class RecordingsObject {
 }  // namespace
 
 void add_recordings(nb::module_& module) {
-  nb::register_exception_translator(translate);
+  nb::register_exception_translator(translate_recording_error);
   add_recorded_stream(module);
   nb::class_<RecordingsObject>(module, "Recordings")
       .def(nb::init<nb::handle>())

@@ -73,7 +73,7 @@ DatasetKeys keys_from(const nb::dict& given) {
   return std::move(*keys);
 }
 
-nb::list companions(const DatasetKeys& keys) {
+nb::list keyed_companions(const DatasetKeys& keys) {
   nb::list list;
   for (const training::CompanionSource& companion : keys.companions)
     list.append(nb::make_tuple(
@@ -130,7 +130,7 @@ void add_plans(nb::module_& module) {
   nb::class_<DatasetKeys>(module, "DatasetKeys")
       .def("__init__", [](DatasetKeys* into,
                           const nb::dict& given) { new (into) DatasetKeys(keys_from(given)); })
-      .def_prop_ro("companions", &companions);
+      .def_prop_ro("companions", &keyed_companions);
   module.def("difference_of", &training::difference_of);
   using Plan = training::Plan;
   nb::class_<DatasetPlan>(module, "Plan")

@@ -21,9 +21,9 @@ using training::ReadError;
 
 constexpr std::uint64_t progress_period = 4096;  // streams
 
-class Reader final : public FrameReader {
+class ObjectReader final : public FrameReader {
  public:
-  explicit Reader(ArrayReader frames) : frames_(std::move(frames)) {}
+  explicit ObjectReader(ArrayReader frames) : frames_(std::move(frames)) {}
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
     return frames_.read(begin, count);
   }
@@ -34,14 +34,14 @@ class Reader final : public FrameReader {
   ArrayReader frames_;
 };
 
-class Readers final : public CatalogReader {
+class ObjectReaders final : public CatalogReader {
  public:
-  Readers(const ObjectCatalog& catalog, const ArrayColumn& column)
+  ObjectReaders(const ObjectCatalog& catalog, const ArrayColumn& column)
       : catalog_(catalog), files_(column) {}
   Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto frames = ArrayReader::open(files_, stream, catalog_.frames(stream));
     if (!frames) return frames.error();
-    return std::make_unique<Reader>(std::move(*frames));
+    return std::make_unique<ObjectReader>(std::move(*frames));
   }
 
  private:
@@ -138,7 +138,7 @@ std::vector<InnerEvent> ObjectCatalog::events(std::uint64_t stream) const {
 }
 
 std::unique_ptr<CatalogReader> ObjectCatalog::reader() const {
-  return std::make_unique<Readers>(*this, column_);
+  return std::make_unique<ObjectReaders>(*this, column_);
 }
 
 }  // namespace millrace::python

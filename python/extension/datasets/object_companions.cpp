@@ -12,9 +12,10 @@ using training::CatalogReader;
 using training::FrameReader;
 using training::ReadError;
 
-class Reader final : public FrameReader {
+class CompanionsReader final : public FrameReader {
  public:
-  Reader(std::unique_ptr<FrameReader> stream, std::size_t own, std::vector<ArrayReader> entries)
+  CompanionsReader(std::unique_ptr<FrameReader> stream, std::size_t own,
+                   std::vector<ArrayReader> entries)
       : stream_(std::move(stream)), own_(own), entries_(std::move(entries)) {}
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
     return stream_->frames(begin, count);
@@ -36,10 +37,10 @@ class Reader final : public FrameReader {
   std::vector<ArrayReader> entries_;
 };
 
-class Readers final : public CatalogReader {
+class CompanionsReaders final : public CatalogReader {
  public:
-  Readers(const training::Catalog& catalog, std::span<const CompanionFormat> formats,
-          const std::vector<ArrayColumn>& columns)
+  CompanionsReaders(const training::Catalog& catalog, std::span<const CompanionFormat> formats,
+                    const std::vector<ArrayColumn>& columns)
       : catalog_(catalog), formats_(formats), reader_(catalog.reader()) {
     for (const ArrayColumn& column : columns) files_.emplace_back(column);
   }
@@ -55,7 +56,7 @@ class Readers final : public CatalogReader {
       if (!column) return column.error();
       entries.push_back(std::move(*column));
     }
-    return std::make_unique<Reader>(std::move(*opened), own, std::move(entries));
+    return std::make_unique<CompanionsReader>(std::move(*opened), own, std::move(entries));
   }
 
  private:
@@ -88,7 +89,7 @@ ObjectCompanions::ObjectCompanions(std::shared_ptr<const training::Catalog> cata
 }
 
 std::unique_ptr<CatalogReader> ObjectCompanions::reader() const {
-  return std::make_unique<Readers>(*catalog_, formats_, columns_);
+  return std::make_unique<CompanionsReaders>(*catalog_, formats_, columns_);
 }
 
 }  // namespace millrace::python

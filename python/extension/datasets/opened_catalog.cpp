@@ -134,7 +134,7 @@ nb::tuple frame_type(const OpenedCatalog& opened) {
   return nb::make_tuple(name_of(type.element), type.values, type.rate, type.features);
 }
 
-nb::list companions(const OpenedCatalog& opened) {
+nb::list listed_companions(const OpenedCatalog& opened) {
   nb::list list;
   for (const CompanionFormat& format : opened.catalog->companions())
     list.append(nb::make_tuple(format.name, name_of(format.element), format.values,
@@ -163,7 +163,7 @@ void add_catalogs(nb::module_& module) {
       .def_prop_ro("extent", [](const OpenedCatalog& opened) { return opened.catalog->extent(); })
       .def_prop_ro("empty_streams", &empty_streams)
       .def_prop_ro("frame_type", &frame_type)
-      .def_prop_ro("companions", &companions)
+      .def_prop_ro("companions", &listed_companions)
       .def("name", &text_of_stream<&Catalog::name>)
       .def("meta", &text_of_stream<&Catalog::meta>)
       .def("frames", &of_stream<&Catalog::frames>)

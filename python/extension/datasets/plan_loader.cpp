@@ -35,7 +35,7 @@ using training::LoaderStats;
   throw nb::python_error();
 }
 
-nb::object next(nb::handle_t<PlanLoader> self, std::optional<double> seconds) {
+nb::object next_loaded(nb::handle_t<PlanLoader> self, std::optional<double> seconds) {
   try {
     return next_batch<PlanLoader>(self, seconds);
   } catch (const std::length_error& error) {  // all buffers are kept
@@ -43,7 +43,7 @@ nb::object next(nb::handle_t<PlanLoader> self, std::optional<double> seconds) {
   }
 }
 
-void translate(const std::exception_ptr& thrown, void*) {
+void translate_data_error(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const DeviceFailure& error) {
@@ -175,11 +175,11 @@ void PlanLoader::drop(WorkerBatch& batch) noexcept {
 }
 
 void add_plan_loader(nb::module_& module) {
-  nb::register_exception_translator(translate);
+  nb::register_exception_translator(translate_data_error);
   nb::class_<PlanLoader>(module, "Loader")
       .def(nb::init<const DatasetPlan&, std::uint64_t, std::uint64_t, const PlanLoader*>(),
            nb::arg("plan"), nb::arg("stride"), nb::arg("first_step"), nb::arg("former").none())
-      .def("next", &next, nb::arg("seconds").none())
+      .def("next", &next_loaded, nb::arg("seconds").none())
       .def_prop_ro("at_end", [](PlanLoader& loader) { return loader.loader().at_end(); })
       .def_prop_ro("position", &position)
       .def("seek", &seek)

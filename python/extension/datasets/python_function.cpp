@@ -33,7 +33,7 @@ nb::object array_of(std::vector<std::byte> bytes, std::size_t values, nb::dlpack
   return nb::cast(nb::ndarray<nb::numpy>(begin, 2, shape, owner, nullptr, type));
 }
 
-std::vector<std::byte> bytes_of(nb::handle array) {
+std::vector<std::byte> frames_in(nb::handle array) {
   const ArrayBytes bytes(array);
   return {bytes.get().begin(), bytes.get().end()};
 }
@@ -59,9 +59,9 @@ Result<void, ReadError> PythonFunction::change(const StreamCopy& stream, Content
       return function_.get().attr("change")(stream.epoch, stream.stream, stream.copy, frames,
                                             companions);
     });
-    content.frames = bytes_of(changed[0]);
+    content.frames = frames_in(changed[0]);
     for (std::size_t i = 0; i < formats.size(); ++i)
-      content.companions[i] = bytes_of(changed[1][i]);
+      content.companions[i] = frames_in(changed[1][i]);
     return {};
   } catch (nb::python_error& error) {
     return failure_of(error, DataFault::function, "augment");

@@ -31,9 +31,9 @@ constexpr Duration leave_limit = std::chrono::seconds(1);
 using Position =
     std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, bool>;
 
-void make(Trainer* into, const std::string& url, const std::string& name, std::uint32_t credits,
-          const std::string& device, const Position& position, double wait,
-          const nb::callable& on_wait, const nb::callable& meanwhile) {
+void make_trainer(Trainer* into, const std::string& url, const std::string& name,
+                  std::uint32_t credits, const std::string& device, const Position& position,
+                  double wait, const nb::callable& on_wait, const nb::callable& meanwhile) {
   const auto [rank, world, epoch, step, stride, resets] = position;
   WorkerSettings settings;
   settings.name = name;
@@ -145,7 +145,7 @@ bool Trainer::is_forked() const { return ::getpid() != process_; }
 
 void add_trainer(nb::module_& module) {
   nb::class_<Trainer>(module, "Trainer")
-      .def("__init__", &make)
+      .def("__init__", &make_trainer)
       .def("next", &next_batch<Trainer>, nb::arg("seconds").none())
       .def("leave", &Trainer::leave)
       .def_prop_ro("ended", [](const Trainer& t) { return t.worker().ended(); })
