@@ -18,7 +18,7 @@ using namespace millrace::worker_protocol;
 
 namespace {
 
-constexpr std::size_t max_size = 1 << 20;
+constexpr std::size_t longest = 1 << 20;
 
 // Two of its answers end the segments of their rows, one of them without other content.
 const Done ending{
@@ -34,7 +34,7 @@ std::vector<std::byte> written(const Done& done) {
 }
 
 Done written_and_read(const Done& done) {
-  return std::get<Done>(*Decoder(max_size).to_service(written(done)));
+  return std::get<Done>(*Decoder(longest).to_service(written(done)));
 }
 
 // What the service makes of the message `ending` after its vector of endpoints, a length and three
@@ -45,7 +45,7 @@ Result<ToService, WireError> with_endpoints(const std::array<std::uint8_t, 7>& r
   const auto at = std::ranges::search(message, std::as_bytes(std::span(vector))).begin();
   REQUIRE(at != message.end());
   std::ranges::copy(std::as_bytes(std::span(replacement)), at);
-  return Decoder(max_size).to_service(message);
+  return Decoder(longest).to_service(message);
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ TEST_CASE("an endpoint other than 0 and 1 is refused for its meaning") {
 
 TEST_CASE("in steady state endpoints need no allocation") {
   Encoder encoder;
-  Decoder decoder(max_size);
+  Decoder decoder(longest);
   const auto round = [&] {
     decoder.reuse(std::get<Done>(*decoder.to_service(encoder.encode(ending))));
   };
@@ -101,7 +101,7 @@ TEST_CASE("in steady state endpoints need no allocation") {
 }
 
 TEST_CASE("no damaged message with endpoints is read beyond its end") {
-  Decoder decoder(max_size);
+  Decoder decoder(longest);
   std::size_t endpoints = 0;
   const auto read = [&](Bytes bytes) {
     const auto message = decoder.to_service(bytes);

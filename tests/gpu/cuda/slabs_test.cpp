@@ -19,8 +19,8 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr RowFormat format{.dtype = Element::f32};
-const RandomBatch batch(format, 4, 16, 1);
+constexpr RowFormat f32_rows{.dtype = Element::f32};
+const RandomBatch batch(f32_rows, 4, 16, 1);
 
 // Resets the simulation before and after a test.
 class FreshSimulation {
@@ -40,7 +40,7 @@ class RingUnderTest : FreshSimulation {
     });
   }
   Copying copy(std::uint32_t slab) {
-    return slabs->copy(slab, batch.write(format.unexpanded(), ring.slab(slab)));
+    return slabs->copy(slab, batch.write(f32_rows.unexpanded(), ring.slab(slab)));
   }
   template <class Report>
   std::optional<Report> next() {
@@ -142,7 +142,7 @@ TEST_CASE("if the device still works, a failed copy ends only its slabs") {
   REQUIRE(lost);
   CHECK(lost->device_works);
   CHECK(lost->fault == DeviceFault::out_of_memory);
-  (void)r.slabs->reader(format);
+  (void)r.slabs->reader(f32_rows);
   r.slabs.reset();
   CHECK(simulated_cuda::leaks().empty());
   r.attach();
@@ -205,7 +205,7 @@ TEST_CASE("after a failure that other slabs detected, the device is not called a
   CHECK_FALSE(r.devices.open("cuda:0").has_value());
   const auto copies = simulated_cuda::calls("cudaMemcpyAsync"),
              queries = simulated_cuda::calls("cudaEventQuery");
-  CHECK(others->copy(0, batch.write(format.unexpanded(), ring.slab(0))) == Copying::failed);
+  CHECK(others->copy(0, batch.write(f32_rows.unexpanded(), ring.slab(0))) == Copying::failed);
   CHECK_FALSE(others->give_back(0));
   others.reset();
   r.slabs.reset();
@@ -258,9 +258,9 @@ TEST_CASE("a slow copy delays no call, and its slab is not free before it ends")
 TEST_CASE("a slab that the model still reads is reported free when the model has finished") {
   RingUnderTest r;
   r.attach();
-  const auto reader = r.slabs->reader(format);
+  const auto reader = r.slabs->reader(f32_rows);
   const auto model = consumer_on("cuda:0");
-  const SlabShape shape = batch.write(format.unexpanded(), r.ring.slab(0));
+  const SlabShape shape = batch.write(f32_rows.unexpanded(), r.ring.slab(0));
   REQUIRE(r.slabs->copy(0, shape) == Copying::under_way);
   (void)reader->take(0, shape, r.ring.slab(0));
   CHECK(r.next<CopyEnded>());
@@ -281,8 +281,8 @@ TEST_CASE("slabs can be destroyed while the model never finishes with them") {
   r.attach();
   const auto model = consumer_on("cuda:0");
   {
-    const auto reader = r.slabs->reader(format);
-    const SlabShape shape = batch.write(format.unexpanded(), r.ring.slab(0));
+    const auto reader = r.slabs->reader(f32_rows);
+    const SlabShape shape = batch.write(f32_rows.unexpanded(), r.ring.slab(0));
     REQUIRE(r.slabs->copy(0, shape) == Copying::under_way);
     const DeviceArrays arrays = reader->take(0, shape, r.ring.slab(0));
     CHECK(r.next<CopyEnded>());
@@ -300,12 +300,12 @@ TEST_CASE("slabs can be destroyed while the model never finishes with them") {
 TEST_CASE("the path to the device never waits for it, and never uses the default stream") {
   RingUnderTest r;
   r.attach();
-  const auto reader = r.slabs->reader(format);
+  const auto reader = r.slabs->reader(f32_rows);
   const auto model = consumer_on("cuda:0");
   const auto waiting = simulated_cuda::waiting_calls();
   for (std::uint32_t round = 0; round < 30; ++round) {
     const std::uint32_t slab = round % 3;
-    const SlabShape shape = batch.write(format.unexpanded(), r.ring.slab(slab));
+    const SlabShape shape = batch.write(f32_rows.unexpanded(), r.ring.slab(slab));
     REQUIRE(r.slabs->copy(slab, shape) == Copying::under_way);
     (void)reader->take(slab, shape, r.ring.slab(slab));
     reader->use_on(slab, model->stream());
@@ -325,10 +325,10 @@ TEST_CASE("slabs and their reader work while another thread captures a graph, an
   simulated_cuda::fail("cudaEventCreateWithFlags", cudaErrorUnknown, 1);
   CHECK_THROWS_AS(r.attach(), DeviceFailure);
   r.attach();
-  auto reader = r.slabs->reader(format);
+  auto reader = r.slabs->reader(f32_rows);
   const auto model = consumer_on("cuda:0");
   simulated_cuda::hold(model->stream());
-  const SlabShape shape = batch.write(format.unexpanded(), r.ring.slab(0));
+  const SlabShape shape = batch.write(f32_rows.unexpanded(), r.ring.slab(0));
   REQUIRE(r.slabs->copy(0, shape) == Copying::under_way);
   REQUIRE(r.next<CopyEnded>());
   CHECK(reader->has_arrived(0));

@@ -11,7 +11,7 @@ namespace millrace::test {
 
 namespace {
 
-std::uint32_t pick(std::mt19937& random, std::uint32_t n) {
+std::uint32_t below(std::mt19937& random, std::uint32_t n) {
   return static_cast<std::uint32_t>(random() % n);
 }
 
@@ -42,7 +42,7 @@ Batch any_batch(std::mt19937& random, std::size_t row_bytes, std::uint32_t slots
   batch.rows = random_values(random, Element::s16, batch.slot.size() * row_bytes);
   batch.rows.resize(batch.slot.size() * row_bytes);
   for (std::uint32_t row = 0; row < batch.count(); ++row)
-    batch.reset.push_back(row < rows ? static_cast<std::uint8_t>(pick(random, 3)) : 0);
+    batch.reset.push_back(row < rows ? static_cast<std::uint8_t>(below(random, 3)) : 0);
   return batch;
 }
 
@@ -104,10 +104,10 @@ void check_slots(KernelMachine& machine) {
   std::mt19937 random(4);
   for (const std::size_t row_bytes : {1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 48, 100, 640, 4097})
     for (const std::size_t offset : {0, 1, 2, 4, 8}) {
-      const std::uint32_t slots = 1 + pick(random, 20);
+      const std::uint32_t slots = 1 + below(random, 20);
       Batch batch =
-          any_batch(random, row_bytes, slots, pick(random, slots + 1), 1 + pick(random, 3));
-      (pick(random, 2) == 0 ? batch.state_offset : batch.rows_offset) = offset;
+          any_batch(random, row_bytes, slots, below(random, slots + 1), 1 + below(random, 3));
+      (below(random, 2) == 0 ? batch.state_offset : batch.rows_offset) = offset;
       check_all(machine, batch);
     }
 }

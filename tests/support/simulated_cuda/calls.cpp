@@ -25,7 +25,7 @@ namespace millrace::test::simulated_cuda {
 
 namespace {
 
-std::array<std::atomic<bool>, most_devices> in_use;
+std::array<std::atomic<bool>, most_devices> devices_in_use;
 
 struct Calls {
   std::mutex mutex;
@@ -105,12 +105,12 @@ void mark_in_use(int ordinal) {
   if (is_in_use(ordinal)) return;
   wait_for_start();
   const Unseen unseen;
-  in_use[static_cast<std::size_t>(ordinal)] = true;
+  devices_in_use[static_cast<std::size_t>(ordinal)] = true;
 }
 
 bool is_in_use(int ordinal) {
   const Unseen unseen;
-  return in_use[static_cast<std::size_t>(ordinal)];
+  return devices_in_use[static_cast<std::size_t>(ordinal)];
 }
 
 std::uint64_t calls(std::string_view name) {
@@ -133,7 +133,7 @@ void write_calls_at_exit(std::string path) {
 void forget_calls() {
   const Locked locked(all().mutex);
   all().counts.clear();
-  for (auto& one : in_use) one = false;
+  for (auto& one : devices_in_use) one = false;
   last_error = cudaSuccess;
   device = 0;
 }

@@ -28,37 +28,38 @@ struct HostMemory {
   std::vector<std::unique_ptr<Pinned>> gone;  // operations on streams may still read `uses`
 };
 
-HostMemory& memory() {
+HostMemory& host_memory() {
   static HostMemory& memory = *new HostMemory;
   return memory;
 }
 
-Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
 // True if all pages of the range are mapped.
 bool is_mapped(const std::byte* base, std::size_t bytes) {
-  const Address first = address(base) / page_bytes * page_bytes;
-  const std::size_t length = address(base) + bytes - first;
+  const Address first = address_of(base) / page_bytes * page_bytes;
+  const std::size_t length = address_of(base) + bytes - first;
   std::vector<unsigned char> pages((length + page_bytes - 1) / page_bytes);
   return ::mincore(reinterpret_cast<void*>(first), length, pages.data()) == 0;
 }
 
 void add(std::byte* base, std::size_t bytes, bool registered) {
-  const Locked locked(memory().mutex);
+  const Locked locked(host_memory().mutex);
   auto pinned = std::make_unique<Pinned>();
   pinned->base = base;
   pinned->bytes = bytes;
   pinned->device = current_device();
   pinned->registered = registered;
-  memory().live[address(base)] = std::move(pinned);
+  host_memory().live[address_of(base)] = std::move(pinned);
 }
 
 void remove(const Pinned& pinned) {
-  const Locked locked(memory().mutex);
-  memory().gone.push_back(std::move(memory().live.extract(address(pinned.base)).mapped()));
+  const Locked locked(host_memory().mutex);
+  host_memory().gone.push_back(
+      std::move(host_memory().live.extract(address_of(pinned.base)).mapped()));
 }
 
-cudaError_t allocate(void** pointer, std::size_t bytes) {
+cudaError_t allocate_pages(void** pointer, std::size_t bytes) {
   if (!pointer || bytes == 0) return cudaErrorInvalidValue;
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return cudaErrorMemoryAllocation;
@@ -67,7 +68,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t release_memory(void* pointer) {
+cudaError_t release_pages(void* pointer) {
   if (!pointer) return cudaSuccess;
   const Unseen unseen;
   Pinned* pinned = pinned_at(pointer, 1);
@@ -107,17 +108,17 @@ cudaError_t unlock_pages(void* pointer) {
 }  // namespace
 
 Pinned* pinned_at(const void* pointer, std::size_t bytes) {
-  const Locked locked(memory().mutex);
-  auto next = memory().live.lower_bound(address(pointer) + bytes);
-  if (next == memory().live.begin()) return nullptr;
+  const Locked locked(host_memory().mutex);
+  auto next = host_memory().live.lower_bound(address_of(pointer) + bytes);
+  if (next == host_memory().live.begin()) return nullptr;
   Pinned& pinned = *std::prev(next)->second;
-  return address(pinned.base) + pinned.bytes > address(pointer) ? &pinned : nullptr;
+  return address_of(pinned.base) + pinned.bytes > address_of(pointer) ? &pinned : nullptr;
 }
 
 std::string host_memory_left() {
-  const Locked locked(memory().mutex);
+  const Locked locked(host_memory().mutex);
   std::string text;
-  for (const auto& [key, pinned] : memory().live)
+  for (const auto& [key, pinned] : host_memory().live)
     if (death_of(pinned->device) == cudaSuccess)
       text += (pinned->registered ? "a registration of " : "locked host memory of ") +
               std::to_string(pinned->bytes) + " bytes\n";
@@ -125,11 +126,11 @@ std::string host_memory_left() {
 }
 
 void forget_host_memory() {
-  const Locked locked(memory().mutex);
-  for (const auto& [key, pinned] : memory().live)
+  const Locked locked(host_memory().mutex);
+  for (const auto& [key, pinned] : host_memory().live)
     if (!pinned->registered) ::munmap(pinned->base, pinned->bytes);
-  memory().live.clear();
-  memory().gone.clear();
+  host_memory().live.clear();
+  host_memory().gone.clear();
 }
 
 }  // namespace millrace::test::simulated_cuda
@@ -147,11 +148,11 @@ cudaError_t cudaHostUnregister(void* pointer) {
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  return call("cudaMallocHost", [&] { return allocate(pointer, bytes); });
+  return call("cudaMallocHost", [&] { return allocate_pages(pointer, bytes); });
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  return call("cudaFreeHost", WhenDead::let_go, [&] { return release_memory(pointer); });
+  return call("cudaFreeHost", WhenDead::let_go, [&] { return release_pages(pointer); });
 }
 
 }  // extern "C"
