@@ -58,10 +58,6 @@ def s16(*runs_of_values):
     return b"".join(array.array("h", [value] * count).tobytes() for value, count in runs_of_values)
 
 
-def addresses(service):
-    return {"websocket": f"ws://127.0.0.1:{service.port}", "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}"}
-
-
 class Programs(SystemTest):
     @classmethod
     def setUpClass(cls):
@@ -81,12 +77,9 @@ class Programs(SystemTest):
 
     def worker(self, service, program, url=None):
         """Starts a worker, and waits until it is attached."""
-        def attached():
-            return sum('event="worker attached"' in line for line in list(service.errors))
-
-        before = attached()
+        before = service.attached()
         worker = self.started(*program, MILLRACE_WORKERS=url or service.workers)
-        wait_for(lambda: attached() > before or worker.process.poll() is not None, "the worker to attach")
+        wait_for(lambda: service.attached() > before or worker.process.poll() is not None, "the worker to attach")
         self.assertIsNone(worker.process.poll(), worker.errors)
         return worker
 
@@ -149,19 +142,19 @@ class Programs(SystemTest):
 
     @runs("client_flatbuffers")
     def test_a_client_with_code_generated_by_flatc_gets_its_results(self, client):
-        self.over(client, zeromq=addresses(self.tapped())["zeromq"])
+        self.over(client, zeromq=self.tapped().addresses()["zeromq"])
 
     @runs("client_asyncio")
     def test_the_asyncio_client_gets_its_results_over_each_transport(self, client):
-        self.over(client, **addresses(self.tapped()))
+        self.over(client, **self.tapped().addresses())
 
     @runs("client_threads")
     def test_the_client_of_two_threads_gets_its_results_over_each_transport(self, client):
-        self.over(client, **addresses(self.tapped()))
+        self.over(client, **self.tapped().addresses())
 
     @runs("client_cpp")
     def test_the_client_in_cpp_gets_its_results_over_each_transport(self, client):
-        self.over(client, **addresses(self.tapped()))
+        self.over(client, **self.tapped().addresses())
 
     def test_the_clients_of_telephones_and_of_opus_print_results(self):
         packets = opus_packets([1000] * 2240, 16000)
@@ -169,7 +162,7 @@ class Programs(SystemTest):
         path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "audio"
         for name, content, end in (("telephone_client", b"\xff" * 1400, 0.175), ("opus_client", opus, 0.14)):
             path.write_bytes(content)
-            for url in addresses(self.tapped()).values():
+            for url in self.tapped().addresses().values():
                 with self.subTest(name, url=url):
                     lines = self.output(*command(PROGRAMS[name]), url, path)
                     self.assertEqual([[float(word) for word in line.split()[:2]] for line in lines], [[0, 0.1], [0.1, end]])
@@ -216,8 +209,8 @@ class Programs(SystemTest):
     def every_client(self, service):
         """The command of each client, to be run with this service."""
         for name in ("readme_client", "client_websockets", "client_asyncio", "client_threads", "client_cpp", "client_flatbuffers"):
-            url = {"readme_client": service.url(), "client_flatbuffers": addresses(service)["zeromq"]}.get(name)
-            yield name, [*command(PROGRAMS[name]), url or addresses(service)["websocket"]]
+            url = {"readme_client": service.url(), "client_flatbuffers": service.addresses()["zeromq"]}.get(name)
+            yield name, [*command(PROGRAMS[name]), url or service.addresses()["websocket"]]
 
     def test_every_client_ends_when_the_service_ends_its_stream_even_if_its_input_is_silent(self):
         service = self.service('[[pipeline]]\nchunk = { size = 1600 }\nworker_wait = "1s"\n')  # no worker comes
@@ -249,9 +242,9 @@ class Programs(SystemTest):
         for worker, place in itertools.product(("worker_python", "worker_cpp"), ("workers", "workers_remote")):
             service = self.service(extra=REMOTE)
             self.worker(service, command(PROGRAMS[worker]), url=getattr(service, place))
-            libraries = itertools.product(("client_asyncio", "client_threads", "client_cpp"), addresses(service).values())
+            libraries = itertools.product(("client_asyncio", "client_threads", "client_cpp"), service.addresses().values())
             by_hand = (("client_websockets", f"ws://127.0.0.1:{service.port}"),
-                       ("client_flatbuffers", addresses(service)["zeromq"]))
+                       ("client_flatbuffers", service.addresses()["zeromq"]))
             for client, url in (*libraries, *by_hand):
                 with self.subTest(worker=worker, place=place, client=client, url=url):
                     lines = self.printed_by_client(*command(PROGRAMS[client]), url, frames=spoken)
@@ -290,11 +283,9 @@ class Operations(PrintedCommands):
     def test_the_probes_report_whether_the_service_is_ready(self, program):
         service = self.service()
         admin = f"http://127.0.0.1:{service.admin_port}"
-
         def probe():
-            done = self.run_program(program, ADMIN=admin)
-            is_late = re.search("reset by peer|Broken pipe", done.stderr)  # the port closes such a connection
-            return None if is_late else (done.returncode, done.stderr)
+            done = self.run_program(program, ADMIN=admin)  # the port closes a connection whose request is late
+            return not re.search("reset by peer|Broken pipe", done.stderr) and (done.returncode, done.stderr)
 
         self.assertEqual(wait_for(probe, "the answers"), (1, f"millrace healthcheck: {admin}/readyz: status 503\n"))
         self.tap(service)

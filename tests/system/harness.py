@@ -241,6 +241,13 @@ class Service(Server):
         with open(f"/proc/{self.process.pid}/maps") as file:
             return re.search("lib[at]san", file.read()) is not None
 
+    def addresses(self):
+        return {"websocket": f"ws://127.0.0.1:{self.port}", "zeromq": f"tcp://127.0.0.1:{self.zeromq_port}"}
+
+    def attached(self):
+        """How many workers have attached so far."""
+        return sum('event="worker attached"' in line for line in list(self.errors))
+
     def tap(self, pipeline="default", *more):
         """Starts `millrace tap`: a worker that answers each row with a line about the row."""
         tap = Process(MILLRACE, "tap", "--url", self.workers, "--pipeline", pipeline, *more)
