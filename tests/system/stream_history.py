@@ -273,11 +273,11 @@ def _flushed(stream, rows):
 
 def _failures(history, stream, handed):
     errors, results = stream.messages("error"), stream.messages("result")
-    just = {("no_worker", 1013): short_of_room(history, stream, handed),
-            ("worker_failed", 1011): [result.get("error") for result in results].count("worker_failed") == 2 and
-            "error" in results[-1] and _may_have_failed_twice(history, stream, handed)}
     for error in errors:
-        if not just.get((error["code"], stream.code)):
+        how = error["code"], stream.code
+        two_rows = [result.get("error") for result in results].count("worker_failed") == 2 and "error" in results[-1]
+        if not (how == ("no_worker", 1013) and short_of_room(history, stream, handed) or
+                how == ("worker_failed", 1011) and two_rows and _may_have_failed_twice(history, stream, handed)):
             yield f"failed: {error}, close {stream.code}"
     for rejected in stream.messages("rejected"):
         yield f"failed: {rejected}"
@@ -304,8 +304,8 @@ def _may_have_failed_twice(history, stream, handed):
 
 
 def _may_have_ended_at_once(history, stream, handed):
-    """Whether no worker may have had a row or a slot for the stream after its client closed with 1000: none had room for it, or
-    its worker was lost."""
+    """Whether the stream may have had no slot after its client had closed it with 1000, and before a worker had a row of it. It
+    has none while no worker has room, and after its worker was lost."""
     return stream.how == "left" and stream.left > 0 and not handed and (
         any(begin <= stream.over and stream.left <= end for begin, end in _shortages(history, stream, handed)) or
         any(worker.fate == "lost" and worker.attached <= stream.over and worker.over >= stream.left
