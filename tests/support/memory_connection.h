@@ -53,6 +53,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> stuck_since;
   std::optional<Time> peer_closed;
   bool reset = false;
+  bool unread = false;
   std::size_t unacknowledged_bytes = 0;
   bool turn_over = false;  // readable() then returns at next_turn()
   bool answers_close = true;
@@ -97,6 +98,7 @@ class MemoryConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed; }
   bool is_reset() override { return reset; }
+  bool has_unread() override { return unread; }
   std::size_t unacknowledged() override { return unacknowledged_bytes; }
   Time last_received() const override { return last_received_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }

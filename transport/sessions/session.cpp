@@ -48,7 +48,10 @@ class Session final : SessionScope::Watched {
   }
 
   void check(Time now) override;
-  void abort() override;
+  void abort() override {
+    aborted_ = true;
+    cut();
+  }
   void fail() override;
 
  private:
@@ -57,7 +60,11 @@ class Session final : SessionScope::Watched {
   bool must_retire(Time now) const;
   void check_client(Time now);
   void check_closing(Time now);
-  void cut();
+  void cut() {
+    cut_ = true;
+    connection_.abort();
+    queue_.to_read().notify();
+  }
   Task<> run_part(Task<> part);
   Task<> receive();
   Task<> pause();
@@ -283,16 +290,19 @@ void Session::check_client(Time now) {
   if (half_closed_) return;
   if (paused_) return conversation_.tick(now);
   const auto assembling = connection_.assembling_since();
-  if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
-    return fail_conversation(
-        ErrorCode::idle, "a message was not finished within " + seconds_of(limits_.assembly), now);
+  const bool unfinished = assembling && now - std::max(*assembling, resumed_) > limits_.assembly;
   // After its end, a client sends only pongs.
   const bool done = conversation_.has_ended() || retired_;
   const Time last_received = done ? connection_.last_received() : last_message_;
   const auto limit = done ? limits_.idle : limits_.message_idle;
-  if (now - std::max(last_received, resumed_) <= limit) return;
-  const auto why = done ? ", not even a pong" : "; send keepalive (pings do not count)";
-  fail_conversation(ErrorCode::idle, "nothing was received for " + seconds_of(limit) + why, now);
+  const bool silent = now - std::max(last_received, resumed_) > limit;
+  // With unread bytes, this thread is late, not the client.
+  if ((!unfinished && !silent) || connection_.has_unread()) return;
+  const std::string why =
+      unfinished ? "a message was not finished within " + seconds_of(limits_.assembly)
+                 : "nothing was received for " + seconds_of(limit) +
+                       (done ? ", not even a pong" : "; send keepalive (pings do not count)");
+  fail_conversation(ErrorCode::idle, why, now);
 }
 
 // True if the client has acknowledged no byte for too long. A byte accepted by a full socket counts
@@ -320,17 +330,6 @@ void Session::check_closing(Time now) {
   const bool ended_well = queue_.closing() && !queue_.closing()->error;
   const bool late = !ended_well && now - *closing_ > limits_.idle;
   if (late || now - std::max(*closing_, last_acknowledged_) > limits_.close) cut();
-}
-
-void Session::abort() {
-  aborted_ = true;
-  cut();
-}
-
-void Session::cut() {
-  cut_ = true;
-  connection_.abort();
-  queue_.to_read().notify();
 }
 
 void Session::fail() {

@@ -93,6 +93,9 @@ class Connection {
   // True if the connection was reset. Asks the socket, so it also works while nothing is read.
   virtual bool is_reset() = 0;
 
+  // True if bytes have arrived that the reader will process as soon as it continues.
+  virtual bool has_unread() = 0;
+
   // Bytes that were written to the socket and that the peer's host has not acknowledged.
   virtual std::size_t unacknowledged() = 0;
 

@@ -45,6 +45,7 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed_since_; }
   bool is_reset() override;
+  bool has_unread() override;
   std::size_t unacknowledged() override;
   Time last_received() const override { return last_received_; }
   std::optional<Time> assembling_since() const override { return incomplete_since_; }
@@ -241,6 +242,12 @@ void WebSocketConnection::abort() {
 bool WebSocketConnection::is_reset() {
   pollfd state{.fd = socket_.native_handle(), .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) > 0;
+}
+
+// A reader that waits for its pongs to be written does not count.
+bool WebSocketConnection::has_unread() {
+  boost::system::error_code closed;
+  return turn_.waits() || (may_read_ && socket_.available(closed) > 0);
 }
 
 std::size_t WebSocketConnection::unacknowledged() {

@@ -161,6 +161,30 @@ TEST_CASE_METHOD(ConnectionFixture, "a message is incomplete from its first byte
   CHECK_FALSE(connection->assembling_since());
 }
 
+TEST_CASE_METHOD(ConnectionFixture, "bytes that have arrived are unread until they are read") {
+  CHECK(read().empty());
+  CHECK_FALSE(connection->has_unread());
+  arrives("\x82");
+  CHECK(connection->has_unread());
+  CHECK(read().empty());
+  CHECK_FALSE(connection->has_unread());
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "bytes that wait for the next turn are unread") {
+  CHECK(read().empty());
+  arrives(masked(0x82, "one") + masked(0x82, "two"));
+  REQUIRE(connection->next());
+  while (!connection->is_turn_over()) continue;
+  CHECK_FALSE(connection->next());
+  spawn(context.get_executor(), await_more(*connection));
+  context.restart();
+  context.run_one();  // the turn is waited for
+  CHECK(connection->has_unread());
+  settle();
+  CHECK(read() == "two");
+  CHECK_FALSE(connection->has_unread());
+}
+
 TEST_CASE_METHOD(ConnectionFixture,
                  "a ping between two fragments does not extend the time of the message") {
   CHECK(read().empty());
@@ -207,6 +231,7 @@ TEST_CASE_METHOD(ConnectionFixture, "the next turn begins although pongs wait fo
     settle();
     CHECK(read().empty());
   }
+  CHECK_FALSE(connection->has_unread());  // of a peer that does not read
   while (!connection->is_turn_over()) continue;
   bool begun = false;
   begin(await_turn(*connection, begun));
