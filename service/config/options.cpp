@@ -93,8 +93,6 @@ constexpr Duration least_buffer = 120ms;
 
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
-  if (limits.one_of("profile", "private", {"private", "public"}) == "public")
-    limits.refuse_not_implemented("profile", "limits per peer and per second would be missing");
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, most_connections);

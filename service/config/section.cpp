@@ -67,11 +67,6 @@ bool is_bare_length(const ConfigValue& value) {
   return text != nullptr && lacks_unit(*text);
 }
 
-bool is_false(const ConfigValue& value) {
-  const bool* flag = std::get_if<bool>(&value.value);
-  return flag != nullptr && !*flag;
-}
-
 constexpr std::string_view unknown_key = ": unknown; ";
 
 }  // namespace
@@ -294,12 +289,6 @@ void Section::wrong(std::string_view key, const std::string& allowed) {
   findings_->error = findings_->file + ":" + std::to_string(absent ? line_ : found->value.line) +
                      ": key '" + path(key) + "'" + (absent ? "" : " = " + readable(found->value)) +
                      ": " + allowed;
-}
-
-void Section::refuse_not_implemented(std::string_view key, const std::string& risk) {
-  const ConfigValue* found = find(key);
-  if (found == nullptr || is_false(*found)) return;
-  wrong(key, "not implemented yet, and cannot be ignored: " + risk);
 }
 
 void Section::refuse_unknown() {

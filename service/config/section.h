@@ -78,9 +78,6 @@ class Section {
   // Reports an error in the value of this key; `allowed` is the end of the message. If the key is
   // absent, the error has the line of the section.
   void wrong(std::string_view key, const std::string& allowed);
-  // If the key is set to anything but `false`, reports an error: not implemented yet. `risk` is the
-  // damage if the key were ignored.
-  void refuse_not_implemented(std::string_view key, const std::string& risk);
 
   // Reports an error if the table has a key that the caller has not asked for. Call it last.
   void refuse_unknown();

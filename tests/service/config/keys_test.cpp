@@ -57,9 +57,6 @@ Keys documented(const std::string& head) {
 const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]",
                                 "[gpu]",    "[recording]",  "[log]"};
 
-// Keys of which only the default is accepted; the document marks them as not implemented.
-const Keys not_implemented = {"profile"};
-
 const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";
 
 Options options_of(const std::string& text) {
@@ -83,11 +80,9 @@ TEST_CASE("the document has a row for each key of each table, and for no other")
   }
 }
 
-TEST_CASE("the document names each key of batch, and each key that is not implemented") {
+TEST_CASE("the document names each key of batch") {
   const std::string page = text_of("docs/configuration.md");
-  Keys keys = known_in("[[pipeline]]\n[pipeline.batch]");
-  keys.insert(not_implemented.begin(), not_implemented.end());
-  for (const std::string& key : keys) {
+  for (const std::string& key : known_in("[[pipeline]]\n[pipeline.batch]")) {
     CAPTURE(key);
     CHECK(page.find("`" + key + "`") != std::string::npos);
   }
@@ -98,13 +93,12 @@ TEST_CASE("a configuration with each key off its default is printed and read bac
   CHECK(options_of(to_toml(options)) == options);
 }
 
-TEST_CASE("the configuration of this test sets each implemented key") {
+TEST_CASE("the configuration of this test sets each key") {
   Keys known = known_in("[[pipeline]]\n[pipeline.chunk]");
   known.merge(known_in("[[pipeline]]\n[pipeline.batch]"));
   known.merge(known_in("[[pipeline]]\n[pipeline.endpoint]"));
   known.merge(known_in("[[pipeline]]\n[pipeline.record]"));
   for (const std::string& section : sections) known.merge(known_in(section));
-  for (const std::string& key : not_implemented) known.erase(key);
   known.erase("chunk");  // these are tables in the printed text
   known.erase("batch");
   known.erase("endpoint");

@@ -187,11 +187,9 @@ TEST_CASE("a contradiction is an error that names the other key") {
         "it");
 }
 
-TEST_CASE("a key that is not implemented and cannot be ignored safely is an error") {
-  CHECK(allowed("limits", "profile", "\"public\"") ==
-        "not implemented yet, and cannot be ignored: limits per peer and per second would be "
-        "missing");
-  CHECK(allowed("limits", "profile", "\"private\"") == "no error");
+TEST_CASE("a protection that does not exist is refused, not ignored") {
+  for (const std::string profile : {"\"public\"", "\"private\"", "false"})
+    CHECK_THAT(allowed("limits", "profile", profile), Catch::StartsWith("unknown; "));
 }
 
 TEST_CASE("invalid devices are named with the allowed values") {
