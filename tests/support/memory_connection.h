@@ -53,7 +53,8 @@ class MemoryConnection final : public Connection {
   std::optional<Time> stuck_since;
   std::optional<Time> peer_closed;
   bool reset = false;
-  bool unread = false;
+  std::uint64_t examined_bytes = 0;
+  std::size_t unexamined_bytes = 0;
   std::size_t unacknowledged_bytes = 0;
   bool turn_over = false;  // readable() then returns at next_turn()
   bool answers_close = true;
@@ -98,7 +99,8 @@ class MemoryConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed; }
   bool is_reset() override { return reset; }
-  bool has_unread() override { return unread; }
+  std::uint64_t examined() const override { return examined_bytes; }
+  std::size_t unexamined() override { return unexamined_bytes; }
   std::size_t unacknowledged() override { return unacknowledged_bytes; }
   Time last_received() const override { return last_received_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }

@@ -52,7 +52,12 @@ class Session final : SessionScope::Watched {
     aborted_ = true;
     cut();
   }
-  void fail() override;
+  void fail() override {
+    over_ = true;
+    closing_ = Clock::now();
+    cut();
+    queue_.to_send().notify();
+  }
 
  private:
   bool is_stalled(Time now);
@@ -76,7 +81,10 @@ class Session final : SessionScope::Watched {
   Closing closing(const Connection::Ended& ended) const;
 
   Task<> transmit();
-  void close();
+  void close() {
+    if (!closing_) closing_ = Clock::now();
+    connection_.close(queue_.closing()->code, queue_.closing()->reason);
+  }
   void add_some();
   void sent_some();
 
@@ -100,9 +108,10 @@ class Session final : SessionScope::Watched {
   Time resumed_ = last_message_;      // when reading began or last resumed
   Time last_sent_ = last_message_;    // when the last message was written
   Time pinged_ = last_message_;
-  std::optional<Time> closing_;     // when the wait for the end of the connection began
-  std::size_t unacknowledged_ = 0;  // bytes at the last check
-  Time last_acknowledged_{};        // when these bytes were last seen to decrease
+  std::optional<Time> closing_;             // when the wait for the end of the connection began
+  std::optional<std::uint64_t> judged_at_;  // examined bytes from which a late client is ended
+  std::size_t unacknowledged_ = 0;          // bytes at the last check
+  Time last_acknowledged_{};                // when these bytes were last seen to decrease
 };
 
 // If one part throws, the other must not wait for it. If an allocation fails inside Asio, the
@@ -227,11 +236,6 @@ Task<> Session::transmit() {
   }
 }
 
-void Session::close() {
-  if (!closing_) closing_ = Clock::now();
-  connection_.close(queue_.closing()->code, queue_.closing()->reason);
-}
-
 // Adds messages for one write. The size is limited, so that the stream soon learns what was
 // written.
 void Session::add_some() {
@@ -258,14 +262,13 @@ void Session::check(Time now) {
   // Earlier messages of the client have been read by then. During a pause they are lost unread.
   const auto peer_closed = connection_.peer_closed_since();
   if (peer_closed && now - *peer_closed > limits_.close) return cut();
-  if (is_stalled(now)) {
-    if (queue_.closing()) return cut();
+  const bool stalled = is_stalled(now);
+  if (queue_.closing()) return stalled ? cut() : void();
+  if (stalled)
     return fail_conversation(ErrorCode::slow_reader,
                              "the client read no results for " + seconds_of(limits_.write_stall) +
                                  ": read results while you send",
                              now);
-  }
-  if (queue_.closing()) return;
   if (must_retire(now)) {
     retired_ = true;
     conversation_.drain(now);
@@ -296,8 +299,11 @@ void Session::check_client(Time now) {
   const Time last_received = done ? connection_.last_received() : last_message_;
   const auto limit = done ? limits_.idle : limits_.message_idle;
   const bool silent = now - std::max(last_received, resumed_) > limit;
-  // With unread bytes, this thread is late, not the client.
-  if ((!unfinished && !silent) || connection_.has_unread()) return;
+  if (!unfinished && !silent) return judged_at_.reset();
+  // The thread may be late, and not the client, until all bytes are examined that had arrived when
+  // the client was first found late.
+  if (!judged_at_) judged_at_ = connection_.examined() + connection_.unexamined();
+  if (connection_.unexamined() > 0 && connection_.examined() < *judged_at_) return;
   const std::string why =
       unfinished ? "a message was not finished within " + seconds_of(limits_.assembly)
                  : "nothing was received for " + seconds_of(limit) +
@@ -330,13 +336,6 @@ void Session::check_closing(Time now) {
   const bool ended_well = queue_.closing() && !queue_.closing()->error;
   const bool late = !ended_well && now - *closing_ > limits_.idle;
   if (late || now - std::max(*closing_, last_acknowledged_) > limits_.close) cut();
-}
-
-void Session::fail() {
-  over_ = true;
-  closing_ = Clock::now();
-  cut();
-  queue_.to_send().notify();
 }
 
 }  // namespace

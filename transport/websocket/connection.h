@@ -93,8 +93,10 @@ class Connection {
   // True if the connection was reset. Asks the socket, so it also works while nothing is read.
   virtual bool is_reset() = 0;
 
-  // True if bytes have arrived that the reader will process as soon as it continues.
-  virtual bool has_unread() = 0;
+  // Bytes that the reader has examined so far, those of an incomplete message too.
+  virtual std::uint64_t examined() const = 0;
+  // Bytes that have arrived after these, which it examines as soon as it continues.
+  virtual std::size_t unexamined() = 0;
 
   // Bytes that were written to the socket and that the peer's host has not acknowledged.
   virtual std::size_t unacknowledged() = 0;

@@ -56,6 +56,7 @@ class ReadAhead {
   // until the next call here, or until another socket of the thread is read.
   MutableBytes& unread();
   bool empty() const { return unread_.empty(); }
+  std::size_t size() const { return unread_.size(); }
   // Call it before a long wait: frees memory above 4 KiB if there are no unread bytes.
   void shrink();
   std::size_t memory() const { return own_.capacity(); }  // bytes outside the thread's buffer

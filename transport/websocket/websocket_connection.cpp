@@ -26,6 +26,7 @@ class WebSocketConnection final : public Connection {
         longest_(longest),
         socket_(std::move(socket)),
         turn_(socket_.get_executor()),
+        read_(rest.size()),
         ahead_(socket_.get_executor().context(), std::move(rest)),
         reader_(role, longest, ReadBuffer::size),
         output_(role) {
@@ -45,7 +46,8 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed_since_; }
   bool is_reset() override;
-  bool has_unread() override;
+  std::uint64_t examined() const override { return read_ - waiting(); }
+  std::size_t unexamined() override;
   std::size_t unacknowledged() override;
   Time last_received() const override { return last_received_; }
   std::optional<Time> assembling_since() const override { return incomplete_since_; }
@@ -65,11 +67,14 @@ class WebSocketConnection final : public Connection {
   std::optional<Received> finish();
   bool write_pongs();
   Task<> wait(Socket::wait_type what);
+  // Bytes that were read and wait for the next turn.
+  std::size_t waiting() const { return turn_.waits() ? ahead_.size() : 0; }
 
   const Role role_;
   const std::size_t longest_;
   Socket socket_;
   Turns::Turn turn_;
+  std::uint64_t read_;  // bytes, also those that came with the upgrade
   ReadAhead ahead_;
   MessageReader reader_;
   FrameOutput output_;
@@ -99,7 +104,9 @@ std::optional<Connection::Received> WebSocketConnection::next() {
       continue;
     }
     if (!std::exchange(may_read_, false)) break;
+    const std::size_t before = ahead_.size();
     const auto error = ahead_.fill(socket_);
+    read_ += ahead_.size() - before;
     if (error && error != net::error::would_block) return lost(error);
   }
   write_pongs();
@@ -244,10 +251,10 @@ bool WebSocketConnection::is_reset() {
   return ::poll(&state, 1, 0) > 0;
 }
 
-// A reader that waits for its pongs to be written does not count.
-bool WebSocketConnection::has_unread() {
+// While pongs wait to be written, the reader does not continue.
+std::size_t WebSocketConnection::unexamined() {
   boost::system::error_code closed;
-  return turn_.waits() || (may_read_ && socket_.available(closed) > 0);
+  return may_read_ || turn_.waits() ? waiting() + socket_.available(closed) : 0;
 }
 
 std::size_t WebSocketConnection::unacknowledged() {

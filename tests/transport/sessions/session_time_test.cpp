@@ -77,18 +77,6 @@ TEST_CASE_METHOD(SessionFixture, "a message that is not complete in time ends it
   CHECK(client.closed == 4408);
 }
 
-TEST_CASE_METHOD(SessionFixture,
-                 "a client whose bytes were not read yet is neither idle nor late") {
-  client.incomplete_since = Clock::now();
-  client.unread = true;
-  after(6s);
-  after(31s);
-  CHECK(stream.calls.empty());
-  client.unread = false;
-  after(31s);
-  CHECK(stream.calls == Calls{"failed idle", "lost"});
-}
-
 TEST_CASE_METHOD(SessionFixture, "the time limits of a client do not run while it is not read") {
   stream.pause(true);
   client_sends(1);

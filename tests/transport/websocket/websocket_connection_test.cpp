@@ -161,16 +161,24 @@ TEST_CASE_METHOD(ConnectionFixture, "a message is incomplete from its first byte
   CHECK_FALSE(connection->assembling_since());
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "bytes that have arrived are unread until they are read") {
+TEST_CASE_METHOD(ConnectionFixture,
+                 "bytes are examined when they are read, each byte of a trickle too") {
   CHECK(read().empty());
-  CHECK_FALSE(connection->has_unread());
-  arrives("\x82");
-  CHECK(connection->has_unread());
-  CHECK(read().empty());
-  CHECK_FALSE(connection->has_unread());
+  std::size_t seen = 0;
+  for (const char byte : masked(0x82, "message")) {
+    CHECK(connection->unexamined() == 0);
+    CHECK(connection->examined() == seen);
+    arrives({byte});
+    CHECK(connection->unexamined() == 1);
+    CHECK(connection->examined() == seen);
+    ++seen;
+    CHECK(read() == (seen == masked(0x82, "message").size() ? "message" : ""));
+  }
+  CHECK(connection->unexamined() == 0);
+  CHECK(connection->examined() == seen);
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "bytes that wait for the next turn are unread") {
+TEST_CASE_METHOD(ConnectionFixture, "bytes that wait for the next turn are unexamined") {
   CHECK(read().empty());
   arrives(masked(0x82, "one") + masked(0x82, "two"));
   REQUIRE(connection->next());
@@ -179,10 +187,12 @@ TEST_CASE_METHOD(ConnectionFixture, "bytes that wait for the next turn are unrea
   spawn(context.get_executor(), await_more(*connection));
   context.restart();
   context.run_one();  // the turn is waited for
-  CHECK(connection->has_unread());
+  CHECK(connection->unexamined() == masked(0x82, "two").size());
+  CHECK(connection->examined() == masked(0x82, "one").size());
   settle();
   CHECK(read() == "two");
-  CHECK_FALSE(connection->has_unread());
+  CHECK(connection->unexamined() == 0);
+  CHECK(connection->examined() == masked(0x82, "onetwo").size() + masked(0x82, "").size());
 }
 
 TEST_CASE_METHOD(ConnectionFixture,
@@ -231,7 +241,7 @@ TEST_CASE_METHOD(ConnectionFixture, "the next turn begins although pongs wait fo
     settle();
     CHECK(read().empty());
   }
-  CHECK_FALSE(connection->has_unread());  // of a peer that does not read
+  CHECK(connection->unexamined() == 0);  // none is examined before the peer reads
   while (!connection->is_turn_over()) continue;
   bool begun = false;
   begin(await_turn(*connection, begun));
