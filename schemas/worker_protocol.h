@@ -19,11 +19,6 @@ struct Heartbeats {
 // From Hello to Welcome or Refused.
 inline constexpr Duration handshake_limit = std::chrono::seconds(10);
 
-// Done is due this long after hand-over or after the previous Done, whichever is later. The first
-// Done has more time, because models compile.
-inline constexpr Duration answer_due = std::chrono::seconds(10);
-inline constexpr Duration first_answer_due = std::chrono::seconds(120);
-
 // Bytes of a message; a longer one ends the connection. A message to a worker may have a tensor.
 inline constexpr std::size_t max_hello = std::size_t{64} << 10;  // until Hello is accepted
 inline constexpr std::size_t max_to_service = std::size_t{64} << 20;

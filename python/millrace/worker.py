@@ -62,7 +62,8 @@ class Worker:
     the worker.
 
     The state of a stream belongs to its slot, and must be fresh in the rows where ``batch.reset`` is true. Give each
-    batch back with ``batch.done``, in the order in which they were taken, within 10 s (the first within 120 s). A
+    batch back with ``batch.done``, in the order in which they were taken, within the pipeline's ``answer_wait``
+    (10 s; the first within 120 s). A
     thread of the library sends heartbeats while the model computes.
 
     If the service is lost or stops, the worker attaches again, with growing pauses. It has no streams then, so the

@@ -58,6 +58,8 @@ struct PipelineOptions {
   bool required = true;                   // the service is not ready without a worker of it
   Duration worker_wait{};                 // longest time that a stream waits for a worker
   Duration bye_wait{};                    // longest time that a leaving worker keeps a segment
+  Duration answer_wait{};                 // longest time for an answer of a worker
+  Duration first_answer_wait{};           // the same, for its first answer
   std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window
   std::uint64_t pause_frames = 0;         // that it may hold in addition, after long pauses
   std::optional<Duration> shed_after;     // frames that wait longer are dropped; nullopt: off

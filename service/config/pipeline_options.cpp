@@ -165,6 +165,9 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.required = section.flag("required", true);
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
+  pipeline.answer_wait = section.time("answer_wait", 10s, 100ms, 1h);
+  pipeline.first_answer_wait =
+      section.time("first_answer_wait", std::max<Duration>(120s, pipeline.answer_wait), 100ms, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);

@@ -209,7 +209,9 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
       << "slots = " << pipeline.batch.slots << '\n'
       << "required = " << (pipeline.required ? "true" : "false") << '\n'
       << "worker_wait = " << in_quotes(readable(pipeline.worker_wait)) << '\n'
-      << "bye_wait = " << in_quotes(readable(pipeline.bye_wait)) << '\n';
+      << "bye_wait = " << in_quotes(readable(pipeline.bye_wait)) << '\n'
+      << "answer_wait = " << in_quotes(readable(pipeline.answer_wait)) << '\n'
+      << "first_answer_wait = " << in_quotes(readable(pipeline.first_answer_wait)) << '\n';
   if (pipeline.shed_after)
     out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);

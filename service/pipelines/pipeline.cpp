@@ -19,8 +19,8 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                    .worker_wait = options.worker_wait,
                    .bye_wait = options.bye_wait,
                    .timeouts = {.silence = heartbeats.silence,
-                                .answer = worker_protocol::answer_due,
-                                .first_answer = worker_protocol::first_answer_due}};
+                                .answer = options.answer_wait,
+                                .first_answer = options.first_answer_wait}};
   settings.welcome.frames = options.frames;
   settings.welcome.shape = {.format = {.frames = options.frames.element,
                                        .dtype = options.dtype,

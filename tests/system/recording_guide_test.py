@@ -32,6 +32,7 @@ directory = "{}"
 [[pipeline]]
 chunk = {{ size = "320ms" }}
 record = {{ answers = true }}
+answer_wait = "10min"
 """
 # Answers each row with its number, and from row `wrong` on with another one.
 COUNTING = """

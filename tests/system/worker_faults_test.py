@@ -29,6 +29,21 @@ class Losses(WorkerFaultTest):
             self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 0), (1, ["RESET"], 1),
                                                     (2, [], 1), (3, ["LAST", "END"], 1)])
 
+    def test_the_time_for_an_answer_is_a_key_of_the_pipeline(self):
+        service = self.service('[[pipeline]]\nchunk = { size = 1600 }\nanswer_wait = "300ms"\nfirst_answer_wait = "200ms"\n')
+        with self.moved(service, {("worker_failures", "timeout"): 2}):
+            worker, client = self.worker(service), self.client(service)
+            client.send(packet(0) + packet(1) + text(type="end"))
+            worker.batch()
+            self.assertEqual(worker.ended(), "timeout")
+            slow = self.worker(service)
+            slow.answer(slow.batch())
+            slow.batch()
+            self.assertEqual(slow.ended(), "timeout")
+            log = "\n".join(service.errors)
+            for limit in 200, 300:
+                self.assertIn(f"was not answered within {limit} ms", log)
+
 
 class Leaving(WorkerFaultTest):
     def test_a_worker_that_sends_bye_keeps_a_stream_to_the_end_of_its_segment(self):

@@ -16,7 +16,7 @@ std::size_t rows_in(const Batch& batch) { return batch.framed.size() + batch.mar
 
 std::string in_words(Duration time) {
   using namespace std::chrono;
-  if (time < 1s) return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
+  if (time % 1s != 0s) return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
   return std::to_string(duration_cast<seconds>(time).count()) + " s";
 }
 

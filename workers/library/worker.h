@@ -95,7 +95,7 @@ class ServiceAbsent : public WorkerError {
 //   worker.done(*batch, answers);              // allowed before the kernels have finished
 //
 // A thread of this class sends heartbeats, and reads from the connection while no thread waits in
-// next(). So the model may compute for as long as answers may take (10 s, and 120 s for the first).
+// next(). So the model may compute for as long as the pipeline allows (answer_wait).
 // After an error or an end, attach again with a new Worker. If a Worker is destroyed without bye(),
 // the service counts the worker as lost.
 //

@@ -95,6 +95,8 @@ slots = 64
 required = true
 worker_wait = "30s"
 bye_wait = "1min"
+answer_wait = "10s"
+first_answer_wait = "2min"
 chunk = { size = 512, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
 batch = { rows = 16, max_wait = "2ms", width_buckets = [576] }
 # frames: size 512 (32 ms), step 512 (32 ms), first 512 (32 ms), left 64 (4 ms), right 0 (0 ms); a row has 576 columns

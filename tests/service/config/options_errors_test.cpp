@@ -88,6 +88,8 @@ TEST_CASE("a time or a size without its unit is named") {
   CHECK(allowed("pipeline", "worker_wait", "30") == time + "0s to 1h");
   CHECK(allowed("pipeline", "worker_wait", "\"30\"") == time + "0s to 1h");
   CHECK(allowed("pipeline", "bye_wait", "\"-1s\"") == time + "0s to 1h");
+  CHECK(allowed("pipeline", "answer_wait", "\"99ms\"") == time + "100ms to 1h");
+  CHECK(allowed("pipeline", "first_answer_wait", "\"2h\"") == time + "100ms to 1h");
   CHECK(allowed("pipeline", "batch.max_wait", "\"2 m\"") == time + "0s to 1min");
   // A stream can hold the longest packet of Opus.
   CHECK(allowed("limits", "stream_buffer", "\"120ms\"") == "no error");

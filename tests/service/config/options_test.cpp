@@ -54,6 +54,11 @@ TEST_CASE("the default of rows follows the slots and the buckets") {
   CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
 }
 
+TEST_CASE("the first answer of a worker has at least the time of the others") {
+  CHECK(pipeline("").first_answer_wait == 120s);
+  CHECK(pipeline("answer_wait = \"5min\"").first_answer_wait == 5min);
+}
+
 TEST_CASE("the default of width_buckets is the width of the widest row") {
   const std::string chunk = "chunk = { size = 160, first = 200, left = 40 }\n";
   using Widths = std::vector<std::uint32_t>;
