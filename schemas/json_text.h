@@ -27,4 +27,9 @@ void append_flags(std::string& out, std::uint8_t flags);
 // The bit of a marker's name; 0 for an unknown name.
 std::uint8_t flag_named(std::string_view name);
 
+// The value of a member of a JSON object exactly as it was written, every digit included. Empty if
+// there is no such member. Does not find a name that is written with escapes. Pure. Requires:
+// `object` is a JSON object.
+std::string_view member_text(std::string_view object, std::string_view name);
+
 }  // namespace millrace

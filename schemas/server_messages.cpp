@@ -6,7 +6,6 @@
 #include <boost/json/parse.hpp>
 #include <cassert>
 
-#include "schemas/json_member.h"
 #include "schemas/json_text.h"
 #include "schemas/text.h"
 

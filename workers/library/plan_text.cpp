@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/enum_names.h"
-#include "schemas/json_member.h"
+#include "schemas/json_text.h"
 #include "schemas/text.h"
 
 namespace millrace {
