@@ -8,9 +8,9 @@
 #include "base/answer.h"
 #include "base/error_code.h"
 #include "base/event.h"
-#include "base/explanation.h"
 #include "base/ids.h"
 #include "base/instants.h"
+#include "base/result_head.h"
 
 namespace millrace {
 
@@ -31,6 +31,12 @@ struct RowDone {
   RowInBatch in_batch{};
 };
 
+// A message of the worker for the client of a stream.
+struct WorkerMessage {
+  std::uint64_t seq = 0;  // number of the stream's newest row that the worker had
+  Answer message{};       // json, text or bytes
+};
+
 // The lanes dropped a stream with all its rows.
 struct StreamDropped {
   std::optional<ErrorCode> code;  // why it failed; nullopt if it aborted before a worker had a row
@@ -39,7 +45,7 @@ struct StreamDropped {
 // A message from a lane to a stream.
 struct Returned {
   StreamId stream{};
-  std::variant<RowBatched, RowDone, StreamDropped> what;
+  std::variant<RowBatched, RowDone, WorkerMessage, StreamDropped> what;
 };
 
 }  // namespace millrace

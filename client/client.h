@@ -21,7 +21,8 @@ struct ClientSettings {
   // Unsent bytes at which sending waits.
   std::size_t unsent = 64 << 10;
   // Bytes of events, not yet returned by next(), at which the stream is held up: nothing more is
-  // received (ws://) or sent (tcp://) until next() has returned half of them.
+  // received (ws://) or sent (tcp://) until next() has returned half of them. Over tcp://, messages
+  // of workers are received nevertheless: at 4 times as many bytes the stream fails (slow_reader).
   std::size_t untaken = 1 << 20;
   // A stream that is held up fails with `slow_reader` if next() returns no event for this long.
   Duration taking = std::chrono::seconds(10);

@@ -12,8 +12,8 @@
 namespace millrace {
 
 // The events of a stream that a client receives (docs/protocol.md). They are the same over each
-// transport. Result, Flushed and Closed arrive in the order of the stream; Rejected, Warned and
-// Goaway may arrive before earlier results. Values: they own their data.
+// transport. Result, Message, Flushed and Closed arrive in the order of the stream; Rejected,
+// Warned and Goaway may arrive before earlier results. Values: they own their data.
 namespace client_event {
 
 // The first event: the service has opened the stream.
@@ -40,6 +40,14 @@ struct Result {
   // opened without `explain`, and for an answer in bytes.
   std::string explain{};
   bool operator==(const Result&) const = default;
+};
+
+// A message of the worker, which does not answer a row.
+struct Message {
+  std::uint64_t number = 0;  // counts the messages of the stream, from 0
+  std::uint64_t seq = 0;     // number of the newest row that the worker had
+  Answer message;            // json, text or bytes, as in Result
+  bool operator==(const Message&) const = default;
 };
 
 // The last row of the segment that the flush with this mark ended is done.
@@ -78,8 +86,8 @@ struct Closed {
 
 }  // namespace client_event
 
-using ClientEvent = std::variant<client_event::Opened, client_event::Result, client_event::Flushed,
-                                 client_event::Rejected, client_event::Warned, client_event::Goaway,
-                                 client_event::Closed>;
+using ClientEvent = std::variant<client_event::Opened, client_event::Result, client_event::Message,
+                                 client_event::Flushed, client_event::Rejected,
+                                 client_event::Warned, client_event::Goaway, client_event::Closed>;
 
 }  // namespace millrace

@@ -34,6 +34,7 @@ class Encoder {
   Bytes encode(const Closed& closed);
   Bytes encode(const Credit& credit);
   Bytes encode(const Goaway& goaway);
+  Bytes encode(const Message& message);
   Bytes encode(const Open& open);
   Bytes encode(const Frames& frames);
   Bytes encode(const Flush& flush);

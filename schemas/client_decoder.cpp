@@ -97,6 +97,17 @@ std::optional<Goaway> read(const wire::Goaway& in) {
                 .retry_after = std::chrono::milliseconds(in.retry_after_ms())};
 }
 
+std::optional<Message> read(const wire::Message& in) {
+  using Kind = Answer::Kind;
+  const auto kind = static_cast<Kind>(in.kind());
+  if (kind != Kind::json && kind != Kind::text && kind != Kind::bytes) return std::nullopt;
+  return Message{.stream = in.stream(),
+                 .number = in.number(),
+                 .seq = in.seq(),
+                 .kind = kind,
+                 .data = wire::bytes_of(in.data())};
+}
+
 std::optional<Open> read(const wire::Open& in) {
   return Open{.version = in.version(),
               .stream = in.stream(),
@@ -169,6 +180,7 @@ millrace::Result<ToClient, WireError> Decoder::to_client(Bytes message) {
     case wire::ClientBody::Closed: return checked<ToClient>(root->body_as_Closed());
     case wire::ClientBody::Credit: return checked<ToClient>(root->body_as_Credit());
     case wire::ClientBody::Goaway: return checked<ToClient>(root->body_as_Goaway());
+    case wire::ClientBody::Message: return checked<ToClient>(root->body_as_Message());
     default: return WireError::unknown;
   }
 }

@@ -54,6 +54,14 @@ Bytes Encoder::encode(const Result& result) {
                                             static_cast<std::uint8_t>(result.kind), data));
 }
 
+Bytes Encoder::encode(const Message& message) {
+  auto& builder = *builder_;
+  const wire::Writing writing(builder);
+  const auto data = write(builder, message.data);
+  return finish(builder, wire::CreateMessage(builder, message.stream, message.number, message.seq,
+                                             static_cast<std::uint8_t>(message.kind), data));
+}
+
 Bytes Encoder::encode(const Ready& ready) {
   auto& builder = *builder_;
   const wire::Writing writing(builder);

@@ -78,6 +78,14 @@ struct Goaway {
   std::chrono::milliseconds retry_after{};
 };
 
+struct Message {
+  std::uint64_t stream = 0;
+  std::uint64_t number = 0;                 // counts the messages of the stream, from 0
+  std::uint64_t seq = 0;                    // number of the newest row that the worker had
+  Answer::Kind kind = Answer::Kind::bytes;  // json, text or bytes
+  Bytes data{};
+};
+
 // client -> service
 
 // The parameters of a new stream. The decoder does not check them: the transport does.
@@ -120,7 +128,8 @@ struct End {
   std::uint64_t stream = 0;
 };
 
-using ToClient = std::variant<Result, Ready, Flushed, Rejected, Error, Closed, Credit, Goaway>;
+using ToClient =
+    std::variant<Result, Ready, Flushed, Rejected, Error, Closed, Credit, Goaway, Message>;
 using ToService = std::variant<Open, Frames, Flush, Reset, Gap, End>;
 
 }  // namespace client_protocol

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/enum_names.h"
+#include "base/message_room.h"
 #include "schemas/json_text.h"
 #include "schemas/text.h"
 #include "schemas/wire.h"
@@ -82,6 +83,18 @@ bool read(const wire::Done& in, Done& out) {
   return read(in.answers(), out.answers) && read(in.mark_answers(), out.mark_answers);
 }
 
+std::optional<Send> read(const wire::Send& in) {
+  const bool possible = in.kind() >= 1 && in.kind() <= 3 && in.seq() <= max_position &&
+                        in.data()->size() <= longest_message;
+  if (!possible) return std::nullopt;
+  Send send{.stream = StreamId{in.stream()},
+            .seq = in.seq(),
+            .message =
+                read_answer(static_cast<Answer::Kind>(in.kind()), wire::text_of(in.data()), false)};
+  if (send.message.kind == Answer::Kind::error) return std::nullopt;
+  return send;
+}
+
 }  // namespace
 
 Result<ToService, WireError> Decoder::to_service(Bytes message) {
@@ -94,6 +107,7 @@ Result<ToService, WireError> Decoder::to_service(Bytes message) {
     case wire::WorkerBody::Heartbeat: return ToService(Heartbeat{});
     case wire::WorkerBody::Bye: return ToService(Bye{});
     case wire::WorkerBody::Unmapped: return ToService(Unmapped{});
+    case wire::WorkerBody::Send: return checked<Send, ToService>(read(*root->body_as_Send()));
     case wire::WorkerBody::Done:
       if (!read(*root->body_as_Done(), done_)) return WireError::meaning;
       return ToService(std::move(done_));

@@ -24,8 +24,9 @@ void append_fault(std::string& out, std::string_view type, ErrorCode code,
 }
 
 ServerMessage::Type type_named(std::string_view name) {
-  constexpr std::array<std::string_view, 9> names{
-      "", "ready", "result", "flushed", "rejected", "warning", "error", "goaway", "closed"};
+  constexpr std::array<std::string_view, 10> names{"",        "ready",    "result",  "message",
+                                                   "flushed", "rejected", "warning", "error",
+                                                   "goaway",  "closed"};
   const auto found = std::ranges::find(names, name);
   return found == names.end() ? ServerMessage::Type::unknown
                               : static_cast<ServerMessage::Type>(found - names.begin());
@@ -99,6 +100,16 @@ void append_head(std::string& out, const ResultHead& head) {
   if (head.explanation) append_explanation(out, *head.explanation);
 }
 
+// The last member of a message, and its end.
+void append_data(std::string& out, const Answer& answer) {
+  assert(answer.kind != Answer::Kind::json || is_json(answer.data));
+  assert(answer.kind != Answer::Kind::text || is_utf8(answer.data));
+  out += R"("data":)";
+  answer.kind == Answer::Kind::json ? void(out.append(answer.data))
+                                    : append_string(out, answer.data);
+  out += '}';
+}
+
 }  // namespace
 
 void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
@@ -111,23 +122,21 @@ void append_ready(std::string& out, std::string_view stream, std::string_view pi
 
 void append_result(std::string& out, const ResultHead& head, const Answer& answer) {
   append_head(out, head);
-  switch (answer.kind) {
-    case Answer::Kind::json:
-      assert(is_json(answer.data));
-      out.append(R"("data":)").append(answer.data) += '}';
-      break;
-    case Answer::Kind::text:
-      assert(is_utf8(answer.data));
-      append_string(out += R"("data":)", answer.data);
-      out += '}';
-      break;
-    default: out += failed;
-  }
+  if (answer.kind == Answer::Kind::error)
+    out += failed;
+  else
+    append_data(out, answer);
 }
 
 void append_too_long(std::string& out, const ResultHead& head) {
   append_head(out, head);
   out += too_long;
+}
+
+void append_message(std::string& out, const MessageHead& head, const Answer& message) {
+  append_number(out += R"({"type":"message","number":)", head.number);
+  append_number(out += R"(,"seq":)", head.seq);
+  append_data(out += ',', message);
 }
 
 void append_flushed(std::string& out, std::uint64_t mark) {
@@ -177,6 +186,7 @@ std::optional<ServerMessage> parse_server_message(std::string_view text) {
       .pipeline = text_of(object, "pipeline"),
       .code = text_of(object, "code"),
       .message = text_of(object, "message"),
+      .number = number_of(object, "number"),
       .seq = number_of(object, "seq"),
       .begin = number_of(object, "begin"),
       .end = number_of(object, "end"),
@@ -192,7 +202,8 @@ std::optional<ServerMessage> parse_server_message(std::string_view text) {
       .mark = number_of(object, "mark"),
       .retry_after = std::chrono::milliseconds(number_of(object, "retry_after_ms")),
   };
-  if (message.type == ServerMessage::Type::result) read_answer(message, object, text);
+  if (message.type == ServerMessage::Type::result || message.type == ServerMessage::Type::message)
+    read_answer(message, object, text);
   return message;
 }
 

@@ -23,6 +23,8 @@ void append_ready(std::string& out, std::string_view stream, std::string_view pi
 void append_result(std::string& out, const ResultHead& head, const Answer& answer);
 // A result with the error `too_long`, in place of an answer that is too long for a message.
 void append_too_long(std::string& out, const ResultHead& head);
+// Requires: the message is `json`, valid JSON, or `text`, valid UTF-8.
+void append_message(std::string& out, const MessageHead& head, const Answer& message);
 void append_flushed(std::string& out, std::uint64_t mark);
 void append_rejected(std::string& out, ErrorCode code, std::string_view message,
                      std::uint64_t frames);
@@ -38,6 +40,7 @@ struct ServerMessage {
     unknown,  // a type of a later version: ignore it
     ready,
     result,
+    message,
     flushed,
     rejected,
     warning,
@@ -47,19 +50,21 @@ struct ServerMessage {
   };
 
   Type type = Type::unknown;
-  std::string stream;                       // ready
-  std::string pipeline;                     // ready
-  std::string code;                         // rejected, warning, error
-  std::string message;                      // rejected, warning, error
-  std::uint64_t seq = 0;                    // result
-  std::uint64_t begin = 0;                  // result
-  std::uint64_t end = 0;                    // result
-  double begin_s = 0;                       // result
-  double end_s = 0;                         // result
-  std::uint8_t flags = 0;                   // result; bits as in ResultHead
-  Answer::Kind kind = Answer::Kind::none;   // result: json, text or error; none if it has no answer
-  std::string_view data;                    // result: the JSON value as it was written
-  std::string text;                         // result: an answer that is a string, or the error
+  std::string stream;        // ready
+  std::string pipeline;      // ready
+  std::string code;          // rejected, warning, error
+  std::string message;       // rejected, warning, error
+  std::uint64_t number = 0;  // message
+  std::uint64_t seq = 0;     // result, message
+  std::uint64_t begin = 0;   // result
+  std::uint64_t end = 0;     // result
+  double begin_s = 0;        // result
+  double end_s = 0;          // result
+  std::uint8_t flags = 0;    // result; bits as in ResultHead
+  // result, message:
+  Answer::Kind kind = Answer::Kind::none;   // json, text or error; none if it has no data
+  std::string_view data;                    // the JSON value as it was written
+  std::string text;                         // data that is a string, or the error
   std::string_view explain;                 // result: a JSON object, or empty
   std::uint64_t frames = 0;                 // ready, rejected, closed
   std::uint64_t chunks = 0;                 // closed

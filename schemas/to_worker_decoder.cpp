@@ -11,6 +11,7 @@
 
 #include "base/enum_names.h"
 #include "base/event.h"
+#include "base/message_room.h"
 #include "base/trigger.h"
 #include "schemas/json_text.h"
 #include "schemas/text.h"
@@ -135,6 +136,8 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
   const std::size_t longest = plan ? max_meta : max_options;
   out.clear();
   Pieces pieces(wire::text_of(in.opened_text()));
+  const auto* const rooms = in.rooms();
+  if (rooms && (!in.opened() || rooms->size() != in.opened()->size())) return false;
   if (!in.opened()) return pieces.empty();
   if (!wire::is_aligned(*in.opened())) return false;
   for (const wire::OpenedStream* stream : *in.opened()) {
@@ -147,6 +150,9 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
                    .slot = stream->slot(),
                    .name = std::string(*name),
                    .options = std::string(*options)});
+    if (!rooms) continue;
+    out.back().room = rooms->Get(static_cast<flatbuffers::uoffset_t>(out.size() - 1));
+    if (out.back().room > stream_room) return false;
   }
   return pieces.empty();
 }
@@ -209,6 +215,11 @@ Result<ToWorker, WireError> Decoder::to_worker(Bytes message) {
     case wire::WorkerBody::Heartbeat: return ToWorker(Heartbeat{});
     case wire::WorkerBody::Bye: return ToWorker(Bye{});
     case wire::WorkerBody::Company: return ToWorker(Company{root->body_as_Company()->workers()});
+    case wire::WorkerBody::Room: {
+      const wire::Room& room = *root->body_as_Room();
+      if (room.bytes() > stream_room) return WireError::meaning;
+      return ToWorker(Room{StreamId{room.stream()}, room.bytes()});
+    }
     case wire::WorkerBody::Batch: {
       HandedBatch batch = fresh_batch();
       if (!read(*root->body_as_Batch(), batch)) return WireError::meaning;

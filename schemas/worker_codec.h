@@ -38,6 +38,8 @@ class Encoder {
   Bytes encode(const Company& company);
   Bytes encode(const Refused& refused);
   Bytes encode(const Unmapped& unmapped);
+  Bytes encode(const Send& send);
+  Bytes encode(const Room& room);
 
   // A batch with `tensor` in place of batch.tensor.
   Bytes encode(const HandedBatch& batch, Bytes tensor);

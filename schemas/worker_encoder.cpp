@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/message_room.h"
 #include "schemas/wire.h"
 #include "schemas/worker_codec.h"
 #include "worker_generated.h"
@@ -77,6 +78,15 @@ auto encode_opened(Builder& builder, const std::vector<OpenedStream>& opened) {
                                   static_cast<std::uint32_t>(stream.name.size()),
                                   static_cast<std::uint32_t>(stream.options.size()));
       });
+}
+
+// Absent in most batches: a stream has less room only if its earlier worker used some.
+flatbuffers::Offset<flatbuffers::Vector<std::uint32_t>> encode_rooms(
+    Builder& builder, const std::vector<OpenedStream>& opened) {
+  const auto whole = [](const OpenedStream& stream) { return stream.room == stream_room; };
+  if (std::ranges::all_of(opened, whole)) return 0;
+  return builder.CreateVector<std::uint32_t>(opened.size(),
+                                             [&opened](std::size_t i) { return opened[i].room; });
 }
 
 ByteVector encode_opened_text(Builder& builder, const std::vector<OpenedStream>& opened) {
@@ -188,6 +198,7 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
         builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()), values.size());
   flatbuffers::Offset<flatbuffers::String> failed = 0;
   if (!batch.failed.empty()) failed = builder_->CreateString(batch.failed);
+  const auto rooms = encode_rooms(*builder_, batch.opened);
   const auto opened_text = encode_opened_text(*builder_, batch.opened);
   const auto opened = encode_opened(*builder_, batch.opened);
   const auto marks = encode_rows(*builder_, batch.marks);
@@ -210,6 +221,7 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   table.add_steps(batch.steps);
   table.add_body(batch.body);
   table.add_failed(failed);
+  table.add_rooms(rooms);
   return finish(*builder_, table.Finish());
 }
 
@@ -221,6 +233,20 @@ Bytes Encoder::encode(const Company& company) {
 Bytes Encoder::encode(const Unmapped&) {
   const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateUnmapped(*builder_));
+}
+
+Bytes Encoder::encode(const Send& send) {
+  const wire::Writing writing(*builder_);
+  const std::string& data = send.message.data;
+  const auto bytes =
+      builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
+  return finish(*builder_, wire::CreateSend(*builder_, number(send.stream), send.seq,
+                                            static_cast<std::uint8_t>(send.message.kind), bytes));
+}
+
+Bytes Encoder::encode(const Room& room) {
+  const wire::Writing writing(*builder_);
+  return finish(*builder_, wire::CreateRoom(*builder_, number(room.stream), room.bytes));
 }
 
 Bytes Encoder::encode(const Refused& refused) {

@@ -13,6 +13,7 @@
 #include "base/device_handles.h"
 #include "base/frame_type.h"
 #include "base/ids.h"
+#include "base/message_room.h"
 #include "base/time.h"
 
 namespace millrace {
@@ -100,6 +101,7 @@ struct OpenedStream {
   std::uint32_t slot = 0;
   std::string name;
   std::string options;  // the client's JSON object, or empty; in a plan, the `meta` of the stream
+  std::uint32_t room = stream_room;  // for messages to its client (base/message_room.h)
   bool operator==(const OpenedStream&) const = default;
 };
 
@@ -131,6 +133,22 @@ struct Done {
   std::vector<Answer> mark_answers;  // answers to the marker rows; empty: no row has one
   Time taken, done;                  // on the worker's clock; meaningless from another machine
   bool operator==(const Done&) const = default;
+};
+
+// worker -> service: a message for the client of a stream that has a slot of this worker. It uses
+// the stream's room (base/message_room.h).
+struct Send {
+  StreamId stream{};
+  std::uint64_t seq = 0;  // number of the stream's newest row that the worker has taken
+  Answer message;         // json, text or bytes, of at most longest_message bytes
+  bool operator==(const Send&) const = default;
+};
+
+// service -> worker: messages to the client of this stream were written, whose room is free again.
+struct Room {
+  StreamId stream{};
+  std::uint32_t bytes = 0;
+  bool operator==(const Room&) const = default;
 };
 
 // Both ways: sent when nothing else was sent for a while.
@@ -165,8 +183,8 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped>;
-using ToWorker = std::variant<Welcome, HandedBatch, Heartbeat, Bye, Company, Refused>;
+using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped, Send>;
+using ToWorker = std::variant<Welcome, HandedBatch, Heartbeat, Bye, Company, Refused, Room>;
 
 }  // namespace worker_protocol
 }  // namespace millrace

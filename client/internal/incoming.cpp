@@ -45,15 +45,19 @@ client_event::Result result_of(const cp::Result& result) {
           .answer = answer_of(result.kind, text_in(result.data))};
 }
 
-client_event::Result result_of(ServerMessage& message) {
+Answer answer_of(ServerMessage& message) {
   const bool json = message.kind == Answer::Kind::json;
+  return {message.kind, json ? std::string(message.data) : std::move(message.text)};
+}
+
+client_event::Result result_of(ServerMessage& message) {
   return {.seq = message.seq,
           .begin = message.begin,
           .end = message.end,
           .begin_s = message.begin_s,
           .end_s = message.end_s,
           .flags = message.flags,
-          .answer = {message.kind, json ? std::string(message.data) : std::move(message.text)},
+          .answer = answer_of(message),
           .explain = std::string(message.explain)};
 }
 
@@ -95,6 +99,11 @@ struct Receiver {
   StreamPipe& pipe;
 
   void operator()(const cp::Result& result) const { pipe.deliver(result_of(result)); }
+  void operator()(const cp::Message& message) const {
+    pipe.deliver(client_event::Message{.number = message.number,
+                                       .seq = message.seq,
+                                       .message = answer_of(message.kind, text_in(message.data))});
+  }
   void operator()(const cp::Ready& ready) const {
     pipe.deliver(client_event::Opened{.stream = std::string(ready.id),
                                       .pipeline = std::string(ready.pipeline),
@@ -129,9 +138,10 @@ void receive(StreamPipe& pipe, const cp::ToClient& message) { std::visit(Receive
 bool receive_bytes(StreamPipe& pipe, Bytes message) {
   cp::Decoder decoder(message.size());
   const auto decoded = decoder.to_client(message);
-  const auto* result = decoded ? std::get_if<cp::Result>(&*decoded) : nullptr;
-  if (result) pipe.deliver(result_of(*result));
-  return result != nullptr;
+  const bool known = decoded && (std::holds_alternative<cp::Result>(*decoded) ||
+                                 std::holds_alternative<cp::Message>(*decoded));
+  if (known) receive(pipe, *decoded);
+  return known;
 }
 
 bool receive_text(StreamPipe& pipe, std::string_view text) {
@@ -142,6 +152,10 @@ bool receive_text(StreamPipe& pipe, std::string_view text) {
     case Type::result:
       if (message->kind == Answer::Kind::none) return false;
       pipe.deliver(result_of(*message));
+      return true;
+    case Type::message:
+      if (message->kind == Answer::Kind::none || message->kind == Answer::Kind::error) return false;
+      pipe.deliver(client_event::Message{message->number, message->seq, answer_of(*message)});
       return true;
     case Type::ready:
       pipe.deliver(

@@ -21,11 +21,17 @@ std::size_t size_of(const StreamPipe::Queued& queued) {
 std::size_t size_of(const ClientEvent& event) {
   if (const auto* result = std::get_if<client_event::Result>(&event))
     return min_entry_bytes + result->answer.data.size();
+  if (const auto* message = std::get_if<client_event::Message>(&event))
+    return min_entry_bytes + message->message.data.size();
   if (const auto* rejected = std::get_if<client_event::Rejected>(&event))
     return min_entry_bytes + rejected->message.size();
   if (const auto* warned = std::get_if<client_event::Warned>(&event))
     return min_entry_bytes + warned->message.size();
   return min_entry_bytes;
+}
+
+bool is_message(const ClientEvent& event) {
+  return std::holds_alternative<client_event::Message>(event);
 }
 
 // Waits for the condition, until `deadline`. Returns whether it is true.
@@ -100,6 +106,7 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   ClientEvent event = std::move(events_.front());
   events_.pop_front();
   untaken_ -= size_of(event);
+  if (is_message(event)) untaken_messages_ -= size_of(event);
   if (held_up_) resume_if_drained();
   return event;
 }
@@ -126,7 +133,7 @@ void StreamPipe::abandon() {
   if (abandoned_ || ended()) return;
   abandoned_ = true;
   events_.clear();
-  untaken_ = 0;
+  untaken_ = untaken_messages_ = 0;
   space_available_.notify_all();
   event_available_.notify_all();
   announce(event_wanted_);
@@ -165,6 +172,11 @@ bool StreamPipe::held_up() {
   return held_up_;
 }
 
+bool StreamPipe::overflows() const {
+  const Lock lock(mutex_);
+  return untaken_messages_ >= 4 * bounds_.untaken;
+}
+
 Time StreamPipe::held_up_since() const {
   const Lock lock(mutex_);
   return held_up_since_;
@@ -193,6 +205,7 @@ void StreamPipe::fail(StreamFailure why) {
 void StreamPipe::add(ClientEvent event) {
   const std::size_t size = size_of(event);
   untaken_ += size;
+  if (is_message(event)) untaken_messages_ += size;
   events_.push_back(std::move(event));
   event_available_.notify_all();
   announce(event_wanted_);

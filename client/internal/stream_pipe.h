@@ -65,6 +65,8 @@ class StreamPipe {
   // True from the moment when `untaken` bytes of events are queued until the user has taken half of
   // them; a wake follows.
   bool held_up();
+  // True if the messages of workers alone, which do not answer a row, are 4 * `untaken` bytes.
+  bool overflows() const;
   // When the stream was held up, or when the user last took an event after that.
   Time held_up_since() const;
   bool abandoned() const;
@@ -94,7 +96,8 @@ class StreamPipe {
   std::vector<Queued> queued_;
   std::size_t unsent_ = 0;  // bytes
   std::deque<ClientEvent> events_;
-  std::size_t untaken_ = 0;  // bytes
+  std::size_t untaken_ = 0;           // bytes
+  std::size_t untaken_messages_ = 0;  // the part of it that is messages of workers
   std::string name_;
   std::optional<StreamFailure> failure_;
   bool closed_ = false;  // the service has closed it

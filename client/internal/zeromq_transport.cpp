@@ -129,7 +129,9 @@ void ZeromqTransport::handle(Bytes bytes) {
   }
 }
 
+// Messages of workers arrive even if nothing more is sent, and other streams share the connection.
 void ZeromqTransport::await_user(Stream& stream) {
+  if (stream.pipe->overflows()) return fail(stream, slow_reader());
   if (!stream.pipe->held_up() || std::exchange(stream.awaits_user, true)) return;
   start_timer(stream, stream.pipe->held_up_since() + settings_.taking);
 }

@@ -75,6 +75,13 @@ void EventLines::add(const client_event::Result& result) {
   append_answer(line_ += ',', result.answer);
 }
 
+void EventLines::add(const client_event::Message& message) {
+  begin("message");
+  append("number", message.number);
+  append("seq", message.seq);
+  append_answer(line_ += ',', message.message);
+}
+
 void EventLines::add(const client_event::Flushed& flushed) {
   begin("flushed");
   append("mark", flushed.mark);

@@ -37,6 +37,7 @@ class EventLines {
 
   void add(const client_event::Opened& opened);
   void add(const client_event::Result& result);
+  void add(const client_event::Message& message);
   void add(const client_event::Flushed& flushed);
   void add(const client_event::Rejected& rejected);
   void add(const client_event::Warned& warned);

@@ -48,6 +48,10 @@ struct AsTuple {
                           result.end_s, result.flags, static_cast<int>(result.answer.kind),
                           value_of(result.answer), result.explain);
   }
+  nb::tuple operator()(const client_event::Message& message) const {
+    return nb::make_tuple("message", message.number, message.seq,
+                          static_cast<int>(message.message.kind), value_of(message.message));
+  }
   nb::tuple operator()(const client_event::Flushed& flushed) const {
     return nb::make_tuple("flushed", flushed.mark);
   }

@@ -32,6 +32,18 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True)
+class Message:
+    """A message of the worker, which does not answer a row: a token, a better text, audio of a synthesiser."""
+
+    #: Number of messages of the stream before this one.
+    number: int
+    #: Number of the newest row that the worker had.
+    seq: int
+    #: A JSON value, str or bytes.
+    data: Any
+
+
+@dataclasses.dataclass(frozen=True)
 class Flushed:
     """The last row of a flushed segment is done; ``mark`` is the number given to ``flush``."""
 
@@ -79,7 +91,7 @@ class Ready:
     frames: int
 
 
-Event: TypeAlias = Result | Flushed | Rejected | Warned | Goaway | Closed
+Event: TypeAlias = Result | Message | Flushed | Rejected | Warned | Goaway | Closed
 
 _JSON, _ERROR = 1, 4  # kinds of answers
 
@@ -93,9 +105,14 @@ def _result(*fields: Any) -> Result:
     return Result(seq, begin, end, begin_s, end_s, Flag(flags), data, error, explained)
 
 
+def _message(number: int, seq: int, kind: int, data: Any) -> Message:
+    return Message(number, seq, json.loads(data) if kind == _JSON else data)
+
+
 _KINDS: dict[str, Callable[..., Event | Ready]] = {
     "opened": Ready,
     "result": _result,
+    "message": _message,
     "flushed": Flushed,
     "rejected": Rejected,
     "warned": Warned,

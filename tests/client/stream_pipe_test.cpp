@@ -144,6 +144,15 @@ TEST_CASE_METHOD(
   CHECK_FALSE(pipe.next(at_once));
 }
 
+TEST_CASE_METHOD(PipeFixture, "the data of results and messages counts for the bound") {
+  pipe.deliver(client_event::Result{.answer = {Answer::Kind::text, std::string(64, 'x')}});
+  CHECK(pipe.held_up());
+  (void)pipe.next(at_once);
+  CHECK_FALSE(pipe.held_up());
+  pipe.deliver(client_event::Message{0, 0, {Answer::Kind::text, std::string(64, 'x')}});
+  CHECK(pipe.held_up());
+}
+
 TEST_CASE_METHOD(PipeFixture,
                  "each event that is taken restarts the time for which the stream is held up") {
   for (std::uint64_t mark : {1, 2, 3, 4}) deliver(mark);

@@ -229,6 +229,21 @@ TEST_CASE("results that are not taken for too long end their stream over ZeroMQ"
   CHECK(results_of_slow(stream) == 4);  // 66 bytes each
 }
 
+TEST_CASE(
+    "messages of a worker that are not taken end their stream over ZeroMQ at four times the "
+    "bound") {
+  ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
+    echo()(router, message);
+    if (!std::holds_alternative<cp::Flush>(message)) return;
+    for (int i = 0; i < 20; ++i) router.reply(cp::Message{.stream = 1, .data = bytes_in("aa")});
+  });
+  Client client(service.url(), {.untaken = 256, .taking = 1h});
+  ClientStream stream = client.open();
+  stream.flush();
+  CHECK(await_message(service, "1 end"));
+  CHECK(results_of_slow(stream) == 16);  // 66 bytes each
+}
+
 TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user takes them") {
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     echo()(router, message);

@@ -81,6 +81,11 @@ void check_passed_on(std::string_view text) {
   const auto parsed = parse_server_message(result);
   require(parsed && parsed->type == ServerMessage::Type::result && parsed->end == 3,
           "a result can be read, whatever the answer");
+  std::string message;
+  append_message(message, {.number = 4, .seq = 5}, {kind, std::string(text)});
+  const auto sent = parse_server_message(message);
+  require(sent && sent->type == ServerMessage::Type::message && sent->number == 4 && sent->seq == 5,
+          "a message can be read, whatever its data");
   append_error(error, ErrorCode::schema, text);
   const auto read = parse_server_message(error);
   require(read && read->code == "schema" && read->message == text, "an error has the given text");

@@ -42,6 +42,15 @@ struct Check {
     check_answers(done.answers);
     check_answers(done.mark_answers);
   }
+  void operator()(const wp::Send& send) const {
+    check_answers({send.message});
+    require(send.message.kind != Answer::Kind::none && send.message.kind != Answer::Kind::error,
+            "a message has data");
+    require(send.message.data.size() <= longest_message, "a message fits into the room");
+  }
+  void operator()(const wp::Room& room) const {
+    require(room.bytes <= stream_room, "room is at most that of a stream");
+  }
   void operator()(const wp::HandedBatch& batch) const {
     check_rows(batch.framed, batch.width);
     check_rows(batch.marks, batch.width);
@@ -51,7 +60,8 @@ struct Check {
     require(plan ? batch.body > 0 : batch.body == 0, "batches of a plan have bodies");
     require(batch.body <= batch.width, "a body fits");
     for (const wp::OpenedStream& stream : batch.opened)
-      require(plan ? !stream.name.empty() : is_name(stream.name), "a stream has a name");
+      require((plan ? !stream.name.empty() : is_name(stream.name)) && stream.room <= stream_room,
+              "a stream has a name, and at most the whole room");
   }
   void operator()(const wp::Welcome& welcome) const {
     const auto& widths = welcome.width_buckets;

@@ -26,6 +26,10 @@ struct Check {
   void operator()(const cp::Result& result) const {
     require(result.begin <= result.end, "a row ends behind its begin");
   }
+  void operator()(const cp::Message& message) const {
+    require(message.kind != Answer::Kind::none && message.kind != Answer::Kind::error,
+            "a message of a worker has data");
+  }
   void operator()(const cp::Ready& ready) const {
     require(is_name(ready.id) && is_name(ready.pipeline), "names are names");
   }

@@ -56,7 +56,10 @@ const std::array<ToService, 8> to_service{full_open,
                                           Gap{.stream = 7, .frames = 1600},
                                           End{.stream = 7}};
 
-const std::array<ToClient, 10> to_client{
+const Message worker_message{
+    .stream = 7, .number = 2, .seq = 3, .kind = Answer::Kind::bytes, .data = payload};
+
+const std::array<ToClient, 12> to_client{
     result,
     client_protocol::Result{},
     Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0, .frame_bytes = 4},
@@ -70,7 +73,9 @@ const std::array<ToClient, 10> to_client{
           .retry_after = std::chrono::milliseconds(1000)},
     Closed{.stream = 7, .frames = 16000, .chunks = 10},
     Credit{.stream = 7, .frames = 80000},
-    Goaway{.stream = 7, .retry_after = std::chrono::milliseconds(1000)}};
+    Goaway{.stream = 7, .retry_after = std::chrono::milliseconds(1000)},
+    worker_message,
+    Message{}};
 
 template <class Any>
 std::vector<std::byte> bytes_of(const Any& message) {
@@ -114,6 +119,7 @@ int touch(const Open& m) {
 }
 int touch(const Frames& m) { return touch(m.bytes); }
 int touch(const client_protocol::Result& m) { return touch(m.data); }
+int touch(const Message& m) { return touch(m.data); }
 int touch(const Ready& m) { return touch(m.id) + touch(m.pipeline); }
 int touch(const Rejected& m) { return touch(m.code) + touch(m.message); }
 int touch(const Error& m) { return touch(m.code) + touch(m.message) + touch(m.parameter); }
@@ -188,6 +194,7 @@ TEST_CASE("the client's messages equal the golden files") {
   check("client_open.bin", full_open);
   check("client_frames.bin", frames);
   check("client_result.bin", result);
+  check("client_message.bin", worker_message);
   check("client_credit.bin", Credit{.stream = 7, .frames = 80000});
 }
 
@@ -207,6 +214,9 @@ TEST_CASE("a message with impossible values is refused for its meaning") {
   CHECK(refused(silent));
   silent.kind = static_cast<Answer::Kind>(5);
   CHECK(refused(silent));
+  auto failed = worker_message;
+  failed.kind = Answer::Kind::error;
+  CHECK(refused(failed));
   CHECK(refused(Ready{.id = "../etc", .pipeline = "vad"}));
   CHECK(refused(Flushed{.mark = max_number + 1}));
   CHECK(refused(Credit{.frames = max_number + 1}));

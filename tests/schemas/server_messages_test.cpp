@@ -122,6 +122,21 @@ TEST_CASE("a client reads an answer's value as it was written, and a string with
   CHECK(parse_server_message(error)->text == "worker_failed");
 }
 
+TEST_CASE("a message of a worker is read as it was written") {
+  std::string json;
+  append_message(json, {.number = 2, .seq = 3}, {Answer::Kind::json, R"({"token": 1.50})"});
+  CHECK(json == R"({"type":"message","number":2,"seq":3,"data":{"token": 1.50}})");
+  const auto message = parse_server_message(json);
+  CHECK(message->type == ServerMessage::Type::message);
+  CHECK(message->number == 2);
+  CHECK(message->seq == 3);
+  CHECK(message->data == R"({"token": 1.50})");
+  std::string text;
+  append_message(text, {}, {Answer::Kind::text, "a\"b"});
+  CHECK(text == R"({"type":"message","number":0,"seq":0,"data":"a\"b"})");
+  CHECK(parse_server_message(text)->text == "a\"b");
+}
+
 TEST_CASE("a client ignores unknown types, and detects a text that is not a message") {
   CHECK(parse_server_message(R"({"type":"news"})")->type == ServerMessage::Type::unknown);
   CHECK_FALSE(parse_server_message("[]"));

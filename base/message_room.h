@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/answer.h"
+
+namespace millrace {
+
+// The room of a stream: the bytes of messages to its client that its worker may have sent and that
+// are not written to the client yet. A worker has the whole room when it gets its first row of the
+// stream. Room comes back in steps, so that a fast client does not cause a notice for each message;
+// what is written and not given back yet never keeps the longest message from fitting.
+inline constexpr std::uint32_t stream_room = 64 << 10;
+inline constexpr std::uint32_t room_step = 16 << 10;
+
+// A message uses its data and this many bytes, which also limits the number of messages.
+inline constexpr std::uint32_t message_overhead = 64;
+inline constexpr std::uint32_t most_messages = stream_room / message_overhead;
+inline constexpr std::uint32_t longest_message = stream_room - room_step - message_overhead;
+
+// The room that a message uses. Requires: it has at most longest_message bytes.
+inline std::uint32_t room_of(const Answer& message) {
+  return static_cast<std::uint32_t>(message.data.size()) + message_overhead;
+}
+
+}  // namespace millrace
