@@ -29,8 +29,11 @@ class ClientOutput {
   virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                      std::size_t frame_bytes) = 0;
   // Accepts every result. While full(), only results of rows that were handed over before follow.
-  // If it or flushed() throws std::bad_alloc, the stream fails. Requires: the answer is not `none`.
+  // If it, message() or flushed() throws std::bad_alloc, the stream fails. Requires: the answer is
+  // not `none`.
   virtual void result(const ResultHead& head, const Answer& answer) = 0;
+  // A message of the worker, which is json, text or bytes. Counts as a result in written().
+  virtual void message(const MessageHead& head, const Answer& message) = 0;
   // True while too many bytes are unwritten. StreamInput::written() follows when this changes.
   bool full() const { return full_; }
   virtual void flushed(std::uint64_t mark) = 0;

@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/message_room.h"
+
 namespace millrace {
 namespace {
 
@@ -87,7 +89,7 @@ void Stream::drain(Time now) {
 void Stream::disconnected(bool clean, Time now) {
   if (!clean && client_listens_) links_.host.client_lost(settings_.name, now);
   stop_output(clean ? StreamClosing::end : StreamClosing::client_gone);
-  unwritten_.drop(loss_);
+  free_room(unwritten_.drop(loss_));
   clean ? end_input(Input::over, Cause::client, now) : abort(now);
 }
 
@@ -258,8 +260,28 @@ void Stream::deliver(const Row& row, const RowDone& done) {
   if (client_listens_ && row.mark) client_->flushed(*row.mark);
 }
 
+void Stream::message(WorkerMessage message, Time now) {
+  const MessageHead head{.number = messages_++, .seq = message.seq};
+  const std::uint32_t room = room_of(message.message);
+  if (tap_) tap_->message(head.number, head.seq, message.message);
+  if (!client_listens_) return free_room(room);
+  unwritten_.add_message(room);
+  try {
+    client_->message(head, message.message);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::internal, "no memory for a message", now);
+  }
+}
+
+// Small amounts are collected, so that not every message causes one of the lane.
+void Stream::free_room(std::uint32_t bytes) {
+  freed_room_ += bytes;
+  if (freed_room_ < room_step) return;
+  links_.host.free_room(settings_.id, std::exchange(freed_room_, 0));
+}
+
 void Stream::written(std::size_t results, Time now) {
-  unwritten_.written(results, now);
+  free_room(unwritten_.written(results, now));
   if (held_up_ || all_done_) settle(now);
 }
 

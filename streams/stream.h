@@ -37,9 +37,10 @@ namespace millrace {
 // timeout, so a paused client is read slowly (`pause_frames`). A frame is held while an outstanding
 // row or a later row shows it. A client of Opus is also paused while it is too fast (InputPace).
 //
-// Results are never dropped while the client is connected. While ClientOutput::full(), no row is
-// given to the lane. The unwritten results are therefore bounded: by the limit of full(), plus the
-// answers to the rows that the lane already had. closed() follows when all results were written.
+// Results and messages of workers are never dropped while the client is connected. While
+// ClientOutput::full(), no row is given to the lane. The unwritten results are therefore bounded:
+// by the limit of full(), plus the answers to the rows that the lane already had, plus the room of
+// messages. closed() follows when all results were written.
 //
 // With `shed_after`, frames that have waited longer than that become a gap of the same number of
 // frames, with reason `overflow`. This happens at the next input, the next message of the lane, or
@@ -77,11 +78,13 @@ class Stream final : public StreamInput {
   void written(std::size_t results, Time now) override;
   void release(Time now) override;
 
-  // From its lane. batched(): the row with this number, and those before it, were put into batches.
-  // done(): its oldest row is done. dropped(): the lanes dropped the stream with all its rows; if
-  // it failed, `code` is the error for the client.
+  // From its lane. message(): a worker has sent a message for the client. batched(): the row with
+  // this number, and those before it, were put into batches. done(): its oldest row is done.
+  // dropped(): the lanes dropped the stream with all its rows; if it failed, `code` is the error
+  // for the client.
   void batched(std::uint64_t seq, Time now);
   void done(RowDone row, Time now);
+  void message(WorkerMessage message, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
 
   // Sends `goaway` to the client, at most once; the stream continues.
@@ -124,6 +127,7 @@ class Stream final : public StreamInput {
   bool hands_over();
   bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
+  void free_room(std::uint32_t bytes);
   void finish(Time now);
 
   std::uint64_t held() const { return cutter_.frames().held() + intake_.kept_apart(); }
@@ -141,6 +145,8 @@ class Stream final : public StreamInput {
   Intake intake_;
   std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
   UnwrittenResults unwritten_;
+  std::uint64_t messages_ = 0;    // messages of workers to the client
+  std::uint32_t freed_room_ = 0;  // bytes that the lane does not know yet
   RowWaits waits_;
 
   Input input_ = Input::open;

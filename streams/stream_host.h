@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/error_code.h"
@@ -21,6 +22,10 @@ class StreamHost {
 
   // Accepts every row: a stream bounds its outstanding rows.
   virtual void add(StreamId stream, ReadyRow row) = 0;
+
+  // Messages of workers were written to the stream's client, or dropped: this many bytes of its
+  // room are free.
+  virtual void free_room(StreamId /*stream*/, std::uint32_t /*bytes*/) {}
 
   // Notices about a stream, by its name: its client's connection was lost before its end; its
   // client probably sends wrong values; it cannot continue.

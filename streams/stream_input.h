@@ -56,8 +56,8 @@ class StreamInput {
 
   // Time has passed. Called repeatedly while paused().
   virtual void tick(Time now) = 0;
-  // The next `results` results, in order, were written to the client's socket; 0 if only other
-  // messages were.
+  // The next `results` results and messages of workers, in order, were written to the client's
+  // socket; 0 if only others were.
   virtual void written(std::size_t results, Time now) = 0;
 
   // The last call: the connection and its ClientOutput are about to be destroyed. Counts as

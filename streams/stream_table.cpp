@@ -38,6 +38,8 @@ void StreamTable::deliver(std::span<Returned> returned) {
       stream.done(std::move(*done), now);
     else if (const auto* batched = std::get_if<RowBatched>(&one.what))
       stream.batched(batched->seq, now);
+    else if (auto* message = std::get_if<WorkerMessage>(&one.what))
+      stream.message(std::move(*message), now);
     else
       stream.dropped(std::get<StreamDropped>(one.what).code, now);
     if (stream.finished()) reap(stream);

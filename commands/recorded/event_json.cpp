@@ -54,17 +54,28 @@ void append(std::string& line, const recording::RecordedEvent& read, std::int64_
   append_seconds(line += R"(,"at":)", to_wire(read.at) - opened_steady);
 }
 
+void append_data(std::string& line, Answer::Kind kind, std::string_view data) {
+  line += R"(,"data":)";
+  if (kind == Answer::Kind::json)
+    append_json(line, data);
+  else if (kind == Answer::Kind::bytes)
+    append_word(line, "", base64(data));
+  else
+    append_string(line, data);
+}
+
 void append(std::string& line, const recording::RecordedAnswer& answer, std::int64_t) {
   append_word(line, R"("answer":)", name_of(answer.kind));
   append_member(line, "seq", answer.seq);
   append_member(line, "batch", number(answer.batch));
-  line += R"(,"data":)";
-  if (answer.kind == Answer::Kind::json)
-    append_json(line, answer.data);
-  else if (answer.kind == Answer::Kind::bytes)
-    append_word(line, "", base64(answer.data));
-  else
-    append_string(line, answer.data);
+  append_data(line, answer.kind, answer.data);
+}
+
+void append(std::string& line, const recording::RecordedMessage& message, std::int64_t) {
+  append_word(line, R"("message":)", name_of(message.kind));
+  append_member(line, "seq", message.seq);
+  append_member(line, "number", message.number);
+  append_data(line, message.kind, message.data);
 }
 
 void append(std::string& line, const recording::StreamTotals& totals, std::int64_t) {
@@ -85,7 +96,7 @@ void append(std::string& line, const recording::StreamTotals& totals, std::int64
 
 std::string_view array_of(std::size_t kind) {
   constexpr std::array<std::string_view, std::variant_size_v<recording::RecordedItem>> names{
-      "events", "answers", "totals"};
+      "events", "answers", "messages", "totals"};
   static_assert(!names.back().empty());
   return names[kind];
 }

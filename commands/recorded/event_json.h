@@ -17,6 +17,7 @@ std::string_view array_of(std::size_t kind);
 //
 //   {"event":"flush","count":0,"cause":"client","mark":7,"position":48000,"at":3.25}
 //   {"answer":"json","seq":4,"batch":17,"data":…}
+//   {"message":"text","seq":4,"number":0,"data":…}
 //   {"closed":"end","complete":true,"rows":8,"frames":12800,"lost":0,"digest":"0a1b2c3d"}
 //
 // `position` is that of the stream before the event. `at` is the time since the stream was opened,

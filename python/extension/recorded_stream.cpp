@@ -20,11 +20,15 @@ namespace {
 
 namespace nb = nanobind;
 
-// A worker's answer: text unless it is `bytes`. The Python file reads `json`.
-nb::object data_of(const recording::RecordedAnswer& answer) {
-  if (answer.kind == Answer::Kind::bytes) return nb::bytes(answer.data.data(), answer.data.size());
-  return text_of(answer.data);
+// An answer or a message of a worker: text unless it is `bytes`. The Python file reads `json`.
+template <class One>
+nb::object data_of(const One& one) {
+  if (one.kind == Answer::Kind::bytes) return nb::bytes(one.data.data(), one.data.size());
+  return text_of(one.data);
 }
+
+std::uint64_t number_of(const recording::RecordedAnswer& answer) { return number(answer.batch); }
+std::uint64_t number_of(const recording::RecordedMessage& message) { return message.number; }
 
 constexpr double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
@@ -70,13 +74,14 @@ nb::list StreamObject::missing() {
   return list;
 }
 
-nb::list StreamObject::answers() {
+template <class One>
+nb::list StreamObject::recorded() {
   nb::list list;
   recording::StreamReader reader(*recordings_, facts());
   while (const auto item = reader.next())
-    if (const auto* answer = std::get_if<recording::RecordedAnswer>(&*item))
-      list.append(nb::make_tuple(answer->seq, static_cast<std::uint64_t>(answer->batch),
-                                 text_of(name_of(answer->kind)), data_of(*answer)));
+    if (const auto* one = std::get_if<One>(&*item))
+      list.append(
+          nb::make_tuple(one->seq, number_of(*one), text_of(name_of(one->kind)), data_of(*one)));
   return list;
 }
 
@@ -127,7 +132,8 @@ void add_recorded_stream(nb::module_& module) {
       .def_prop_ro("whole", &Stream::whole)
       .def("events", &Stream::events)
       .def("missing", &Stream::missing)
-      .def("answers", &Stream::answers)
+      .def("answers", &Stream::recorded<recording::RecordedAnswer>)
+      .def("messages", &Stream::recorded<recording::RecordedMessage>)
       .def("frames", &Stream::frames, nb::arg("begin"), nb::arg("end").none());
 }
 

@@ -29,7 +29,9 @@ class StreamObject {
 
   nanobind::list events();
   nanobind::list missing();
-  nanobind::list answers();
+  // The answers of workers (RecordedAnswer), or their messages (RecordedMessage).
+  template <class One>
+  nanobind::list recorded();
   // The frames [begin, end) as an array that cannot be written. `self`: this object in Python,
   // which an array in place keeps alive.
   static nanobind::object frames(nanobind::handle_t<StreamObject> self, std::uint64_t begin,

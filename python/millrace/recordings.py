@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from millrace import _core
 from millrace.elements import DTYPES
 
-__all__ = ["Answer", "Event", "Missing", "Recordings", "Stream", "open"]
+__all__ = ["Answer", "Event", "Message", "Missing", "Recordings", "Stream", "open"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +55,16 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a worker to the client, which does not answer a row. Recorded as answers are."""
+
+    seq: int  #: number of the newest row that the worker had
+    number: int  #: number of messages of the stream before it
+    kind: str  #: json text bytes
+    data: Any  #: a JSON value, str or bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Missing:
     """A part of a stream that was not recorded, or cannot be read."""
 
@@ -62,6 +72,10 @@ class Missing:
     end: int  #: position after it
     events: int  #: number of events in it; 0 if that is not known
     why: str  #: a phrase, such as "not recorded: queue_full", "damaged: file 3" or "deleted"
+
+
+def _value_of(kind: str, data: str | bytes) -> Any:
+    return json.loads(data) if kind == "json" else data
 
 
 class Stream:
@@ -167,10 +181,11 @@ class Stream:
 
     def answers(self) -> list[Answer]:
         """Returns the recorded answers in order."""
-        return [
-            Answer(seq, batch, kind, json.loads(data) if kind == "json" else data)
-            for seq, batch, kind, data in self._core.answers()
-        ]
+        return [Answer(*place, kind, _value_of(kind, data)) for *place, kind, data in self._core.answers()]
+
+    def messages(self) -> list[Message]:
+        """Returns the recorded messages of workers in order."""
+        return [Message(*place, kind, _value_of(kind, data)) for *place, kind, data in self._core.messages()]
 
     def missing(self) -> list[Missing]:
         """Returns the parts that were not recorded, or cannot be read, in order. Empty if all is there."""

@@ -17,28 +17,31 @@
 
 namespace millrace::recording {
 
-// The head of a record of a page. `bytes` bytes follow it: frames, a part of an answer, a Skip, or
-// StreamTotals.
+// The head of a record of a page. `bytes` bytes follow it: frames, a part of an answer or message,
+// a Skip, or StreamTotals.
 struct PageRecord {
   enum class Kind : std::uint8_t {
-    opened,  // the first record of a stream; Page::opened[count] is its meta
-    event,   // `what` is an Event::Kind
-    answer,  // to the row `count` in the batch `number`; `what` is an Answer::Kind
-    skip,    // events before this record were dropped
-    closed,  // the last record of a stream
+    opened,   // the first record of a stream; Page::opened[count] is its meta
+    event,    // `what` is an Event::Kind
+    answer,   // to the row `count` in the batch `number`; `what` is an Answer::Kind
+    message,  // number `number` of a worker, whose newest row was `count`; `what` is an
+              // Answer::Kind
+    skip,     // events before this record were dropped
+    closed,   // the last record of a stream
   };
 
   std::uint64_t stream = 0;
-  std::int64_t at = 0;       // event: when it was read
-  std::uint64_t count = 0;   // event: Event::count; answer: the row
-  std::uint64_t number = 0;  // event: its mark, if it has one; answer: the batch
+  std::int64_t at = 0;      // event: when it was read
+  std::uint64_t count = 0;  // event: Event::count; answer, message: the row
+  std::uint64_t number =
+      0;  // event: its mark, if it has one; answer: the batch; message: its number
   std::uint32_t bytes = 0;
   Kind kind = Kind::opened;
   std::uint8_t what = 0;
   Cause cause = Cause::client;
   bool has_mark = false;
-  bool first = true;  // answer: the first part of it
-  bool last = true;   // answer: the last part of it
+  bool first = true;  // answer, message: the first part of it
+  bool last = true;   // answer, message: the last part of it
 };
 
 // Where a stream continues after events that were dropped.

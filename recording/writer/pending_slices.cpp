@@ -102,7 +102,8 @@ void PendingSlices::add_event(PendingStream& stream, const Event& event, Bytes b
 
 void PendingSlices::add(PendingStream& stream, const PageRecord& record, Bytes bytes,
                         std::size_t thread) {
-  if (record.kind == PageRecord::Kind::answer) return add_answer(stream, record, bytes, thread);
+  if (record.kind == PageRecord::Kind::answer || record.kind == PageRecord::Kind::message)
+    return add_answer(stream, record, bytes, thread);
   if (record.kind == PageRecord::Kind::skip) return add_skip(stream, value_of<Skip>(bytes));
   stream.closing = value_of<StreamTotals>(bytes);
 }
@@ -119,10 +120,11 @@ void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, 
     if (!record.last) return;
     data = joined_.emplace_back(std::exchange(part, {}));
   }
-  stream.answers.push_back({.seq = record.count,
-                            .batch = BatchId{record.number},
-                            .kind = static_cast<Answer::Kind>(record.what),
-                            .data = data});
+  const auto kind = static_cast<Answer::Kind>(record.what);
+  if (record.kind == PageRecord::Kind::answer)
+    stream.answers.push_back({record.count, BatchId{record.number}, kind, data});
+  else
+    stream.messages.push_back({record.count, record.number, kind, data});
 }
 
 // A slice has dropped events only before its first one.

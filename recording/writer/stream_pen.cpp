@@ -91,7 +91,8 @@ void StreamPen::write_frames(const Event& event, Time at, const std::array<Bytes
   }
 }
 
-void StreamPen::answer(std::uint64_t seq, BatchId batch, const Answer& answer) {
+void StreamPen::write(PageRecord::Kind kind, std::uint64_t seq, std::uint64_t number,
+                      const Answer& answer) {
   const Bytes data = std::as_bytes(std::span(answer.data));
   std::size_t done = 0;
   do {
@@ -100,9 +101,9 @@ void StreamPen::answer(std::uint64_t seq, BatchId batch, const Answer& answer) {
     const std::size_t part = std::min(data.size() - done, *page->room());
     std::byte* const into = page->add({.stream = stream_,
                                        .count = seq,
-                                       .number = number(batch),
+                                       .number = number,
                                        .bytes = static_cast<std::uint32_t>(part),
-                                       .kind = PageRecord::Kind::answer,
+                                       .kind = kind,
                                        .what = static_cast<std::uint8_t>(answer.kind),
                                        .first = done == 0,
                                        .last = done + part == data.size()});

@@ -30,9 +30,14 @@ class StreamPen {
 
   // `frames` are the values of a `frames` event.
   void event(const Event& event, Time at, const std::array<Bytes, 2>& frames);
-  // An answer for which there is no page is dropped: the next slice states it, perhaps without a
-  // lost event. Requires: its kind is not `none`.
-  void answer(std::uint64_t seq, BatchId batch, const Answer& answer);
+  // An answer or message for which there is no page is dropped: the next slice states it, perhaps
+  // without a lost event. Requires: its kind is not `none`.
+  void answer(std::uint64_t seq, BatchId batch, const Answer& answer) {
+    write(PageRecord::Kind::answer, seq, number(batch), answer);
+  }
+  void message(std::uint64_t number, std::uint64_t seq, const Answer& message) {
+    write(PageRecord::Kind::message, seq, number, message);
+  }
   // The stream is over. `totals` without frames and lost: the pen has counted these.
   void close(const StreamTotals& totals);
   // Writes the last record. False: there is no page; call it again later. Requires: close().
@@ -44,6 +49,7 @@ class StreamPen {
  private:
   Page* page_for(std::size_t bytes);
   void write_frames(const Event& event, Time at, const std::array<Bytes, 2>& frames);
+  void write(PageRecord::Kind kind, std::uint64_t seq, std::uint64_t number, const Answer& answer);
   bool name_stream();
   void drop(const Event& event);
   void begin_dropping();

@@ -53,6 +53,14 @@ struct RecordedAnswer {
   std::string_view data{};
 };
 
+// A message of a worker to the client of the stream, which does not answer a row.
+struct RecordedMessage {
+  std::uint64_t seq = 0;                   // the newest row that the worker had
+  std::uint64_t number = 0;                // counts the messages of the stream, from 0
+  Answer::Kind kind = Answer::Kind::none;  // json, text or bytes
+  std::string_view data{};
+};
+
 // Events that the recorder dropped: from number `first_event`, at position `begin`, to the first
 // event of the slice that has this record.
 struct LostEvents {
@@ -75,10 +83,10 @@ struct StreamTotals {
 
 // An item that a reader of a stream returns. StreamTotals is the last alternative, and the last
 // item.
-using RecordedItem = std::variant<RecordedEvent, RecordedAnswer, StreamTotals>;
+using RecordedItem = std::variant<RecordedEvent, RecordedAnswer, RecordedMessage, StreamTotals>;
 
-// A part of one stream. `events`, `frames` and `answers` are views: of the caller's memory when it
-// is written, of the message and of the decoder when it is read.
+// A part of one stream. `events`, `frames`, `answers` and `messages` are views: of the caller's
+// memory when it is written, of the message and of the decoder when it is read.
 struct Slice {
   std::uint64_t stream = 0;       // not encoded: the message's channel has it
   std::uint64_t first_event = 0;  // events of the stream before this slice
@@ -87,15 +95,18 @@ struct Slice {
   std::span<const RecordedEvent> events{};
   Bytes frames{};  // the frames of the `frames` events, one event after the other
   std::span<const RecordedAnswer> answers{};
+  std::span<const RecordedMessage> messages{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
 
-  // The items that follow the events, by index: answers, then the totals. nullopt: there are no
-  // more.
+  // The items that follow the events, by index: answers, messages, then the totals. nullopt: there
+  // are no more.
   std::optional<RecordedItem> record(std::size_t index) const {
     if (index < answers.size()) return answers[index];
-    return index == answers.size() && closing ? std::optional<RecordedItem>(*closing)
-                                              : std::nullopt;
+    index -= answers.size();
+    if (index < messages.size()) return messages[index];
+    return index == messages.size() && closing ? std::optional<RecordedItem>(*closing)
+                                               : std::nullopt;
   }
 };
 
@@ -103,20 +114,23 @@ struct Slice {
 struct SliceParts {
   std::vector<RecordedEvent> events{};
   std::vector<RecordedAnswer> answers{};
+  std::vector<RecordedMessage> messages{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
 
-  bool has_records() const { return !answers.empty(); }
+  bool has_records() const { return !answers.empty() || !messages.empty(); }
   bool is_empty() const { return events.empty() && !has_records() && !lost && !closing; }
   // Removes all but `lost` and `closing`.
   void clear() {
     events.clear();
     answers.clear();
+    messages.clear();
   }
   // Sets the views of a slice to this memory.
   Slice viewed(Slice slice) const {
     slice.events = events;
     slice.answers = answers;
+    slice.messages = messages;
     slice.lost = lost;
     slice.closing = closing;
     return slice;

@@ -114,10 +114,20 @@ bool is_answer(Answer::Kind kind, std::string_view data) {
   }
 }
 
-bool read_answers(const recorded::Slice& in, std::vector<RecordedAnswer>& out) {
+bool set(RecordedAnswer& answer, const recorded::AnswerEntry& entry) {
+  answer.batch = BatchId{entry.batch()};
+  return true;
+}
+bool set(RecordedMessage& message, const recorded::AnswerEntry& entry) {
+  message.number = entry.batch();
+  return message.kind != Answer::Kind::error;
+}
+
+// Reads answers, or messages, whose data is `rest`.
+template <class One>
+bool read_answers(const flatbuffers::Vector<const recorded::AnswerEntry*>* answers,
+                  std::string_view rest, std::vector<One>& out) {
   out.clear();
-  std::string_view rest = wire::text_of(in.answer_bytes());
-  const auto* answers = in.answers();
   if (!answers) return rest.empty();
   if (!wire::is_aligned(*answers)) return false;
   out.reserve(answers->size());
@@ -127,8 +137,8 @@ bool read_answers(const recorded::Slice& in, std::vector<RecordedAnswer>& out) {
     const std::string_view data = rest.substr(0, entry->length());
     if (!is_answer(kind, data)) return false;
     rest.remove_prefix(data.size());
-    out.push_back(
-        {.seq = entry->seq(), .batch = BatchId{entry->batch()}, .kind = kind, .data = data});
+    out.push_back({.seq = entry->seq(), .kind = kind, .data = data});
+    if (!set(out.back(), *entry)) return false;
   }
   return rest.empty();
 }
@@ -176,11 +186,12 @@ Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::uint64_t stream
   if (!in) return WireError::malformed;
   parts_.lost.reset();
   parts_.closing.reset();
-  const bool valid = frame_bytes >= 1 && in->first_event() <= max_position &&
-                     in->begin() <= max_position && (in->first_event() > 0 || in->begin() == 0) &&
-                     read_events(*in, frame_bytes, parts_.events) &&
-                     read_answers(*in, parts_.answers) && read_lost(*in, parts_.lost) &&
-                     read_closing(*in, parts_.closing);
+  const bool valid =
+      frame_bytes >= 1 && in->first_event() <= max_position && in->begin() <= max_position &&
+      (in->first_event() > 0 || in->begin() == 0) && read_events(*in, frame_bytes, parts_.events) &&
+      read_answers(in->answers(), wire::text_of(in->answer_bytes()), parts_.answers) &&
+      read_answers(in->messages(), wire::text_of(in->message_bytes()), parts_.messages) &&
+      read_lost(*in, parts_.lost) && read_closing(*in, parts_.closing);
   if (!valid) return WireError::meaning;
   return parts_.viewed({.stream = stream,
                         .first_event = in->first_event(),

@@ -62,13 +62,15 @@ auto encode_large(Builder& builder, std::span<const RecordedEvent> events) {
   return vector;
 }
 
-ByteVector encode_answer_bytes(Builder& builder, std::span<const RecordedAnswer> answers) {
+// The entries of answers, and those of messages, which have the same form.
+template <class One>
+ByteVector encode_data(Builder& builder, std::span<const One> answers) {
   std::size_t size = 0;
-  for (const RecordedAnswer& answer : answers) size += answer.data.size();
+  for (const One& answer : answers) size += answer.data.size();
   if (size == 0) return 0;
   std::uint8_t* at = nullptr;
   const ByteVector vector = builder.CreateUninitializedVector(size, &at);
-  for (const RecordedAnswer& answer : answers) {
+  for (const One& answer : answers) {
     if (answer.data.empty()) continue;
     std::memcpy(at, answer.data.data(), answer.data.size());
     at += answer.data.size();
@@ -76,14 +78,18 @@ ByteVector encode_answer_bytes(Builder& builder, std::span<const RecordedAnswer>
   return vector;
 }
 
-auto encode_answers(Builder& builder, std::span<const RecordedAnswer> answers) {
+std::uint64_t number_of(const RecordedAnswer& answer) { return number(answer.batch); }
+std::uint64_t number_of(const RecordedMessage& message) { return message.number; }
+
+template <class One>
+auto encode_entries(Builder& builder, std::span<const One> answers) {
   using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::AnswerEntry*>>;
   if (answers.empty()) return Vector();
   return builder.CreateVectorOfStructs<recorded::AnswerEntry>(
       answers.size(), [answers](std::size_t i, recorded::AnswerEntry* out) {
-        const RecordedAnswer& answer = answers[i];
+        const One& answer = answers[i];
         assert(answer.kind != Answer::Kind::none);
-        *out = recorded::AnswerEntry(answer.seq, number(answer.batch),
+        *out = recorded::AnswerEntry(answer.seq, number_of(answer),
                                      static_cast<std::uint32_t>(answer.data.size()),
                                      static_cast<std::uint8_t>(answer.kind));
       });
@@ -119,15 +125,18 @@ MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
   builder_->Align(8);  // the size of the message is then a multiple of 8
   // The frames are built first, so they come last in the message.
   const auto frames_vector = encode_frames(*builder_, frames);
-  const auto answer_bytes = encode_answer_bytes(*builder_, slice.answers);
-  const auto answers = encode_answers(*builder_, slice.answers);
+  const auto message_bytes = encode_data(*builder_, slice.messages);
+  const auto messages = encode_entries(*builder_, slice.messages);
+  const auto answer_bytes = encode_data(*builder_, slice.answers);
+  const auto answers = encode_entries(*builder_, slice.answers);
   const auto large = encode_large(*builder_, slice.events);
   const auto events = encode_events(*builder_, slice.events);
   const auto lost = encode_lost(slice.lost.value_or(LostEvents{}));
   const auto closing = encode_closing(slice.closing.value_or(StreamTotals{}));
-  builder_->Finish(recorded::CreateSlice(
-      *builder_, slice.first_event, slice.begin, events, frames_vector, slice.size, answers,
-      answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr, large));
+  builder_->Finish(
+      recorded::CreateSlice(*builder_, slice.first_event, slice.begin, events, frames_vector,
+                            slice.size, answers, answer_bytes, slice.lost ? &lost : nullptr,
+                            slice.closing ? &closing : nullptr, large, messages, message_bytes));
   const std::size_t size = builder_->GetSize();
   assert(size % 8 == 0);
   // An offset counts from the end of the message, and a vector begins with its length.

@@ -36,6 +36,9 @@ class PipelineStreams final : public StreamHost {
   void allow(std::uint64_t more) { blocks_.allow(more); }
 
   void add(StreamId stream, ReadyRow row) override { pipeline_.hub().add(stream, std::move(row)); }
+  void free_room(StreamId stream, std::uint32_t bytes) override {
+    pipeline_.hub().free_room(stream, bytes);
+  }
   void abandoned(StreamId stream) override { pipeline_.hub().abandon(stream); }
   void client_lost(std::string_view stream, Time now) override;
   void warned(std::string_view stream, std::string_view message) override;

@@ -19,6 +19,10 @@ void StreamRecording::answered(std::uint64_t seq, BatchId batch, const Answer& a
   if (answers_) pen_->answer(seq, batch, answer);
 }
 
+void StreamRecording::message(std::uint64_t number, std::uint64_t seq, const Answer& message) {
+  if (answers_) pen_->message(number, seq, message);
+}
+
 // If there is no page for the last record, the thread writes it later.
 void StreamRecording::closed(StreamClosing why, bool ended) {
   pen_->close({.rows = digest_.rows(),

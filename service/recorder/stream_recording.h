@@ -17,13 +17,15 @@ namespace millrace {
 // rows. Owned by its stream, and confined to its thread.
 class StreamRecording final : public StreamTap {
  public:
-  // `pages` must outlive it. With `answers`, the answers to the stream's rows are recorded too.
+  // `pages` must outlive it. With `answers`, the answers to the stream's rows and the
+  // messages of its workers are recorded too.
   StreamRecording(recording::PageWriter& pages, std::unique_ptr<recording::StreamMeta> meta,
                   bool answers);
 
   void event(const Event& event, Time arrived, const std::array<Bytes, 2>& frames) override;
   void row(const Row& row) override { digest_.add(row); }
   void answered(std::uint64_t seq, BatchId batch, const Answer& answer) override;
+  void message(std::uint64_t number, std::uint64_t seq, const Answer& message) override;
   void closed(StreamClosing why, bool ended) override;
 
  private:

@@ -46,6 +46,12 @@ void check_slice(const Slice& slice, std::size_t frame_bytes) {
     require(answer.kind != Answer::Kind::json || is_json(answer.data), "JSON is JSON");
     require(answer.kind != Answer::Kind::text || is_utf8(answer.data), "text is UTF-8");
   }
+  for (const RecordedMessage& message : slice.messages) {
+    require(message.kind != Answer::Kind::none && message.kind != Answer::Kind::error,
+            "a message has data");
+    require(message.kind != Answer::Kind::json || is_json(message.data), "JSON is JSON");
+    require(message.kind != Answer::Kind::text || is_utf8(message.data), "text is UTF-8");
+  }
   if (slice.lost) require(slice.lost->begin <= slice.begin, "lost events lie before the slice");
 }
 

@@ -47,6 +47,7 @@ class IdleTap final : public StreamTap {
   }
   void row(const Row&) override {}
   void answered(std::uint64_t, BatchId, const Answer&) override {}
+  void message(std::uint64_t, std::uint64_t, const Answer&) override {}
   void closed(StreamClosing, bool) override {}
 
   std::size_t bytes = 0;

@@ -17,13 +17,15 @@ class CapturedRows : public StreamHost {
  public:
   void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
   void abandoned(StreamId) override { ++abandons; }
+  void free_room(StreamId, std::uint32_t bytes) override { freed_room.push_back(bytes); }
 
   std::vector<ReadyRow> rows;
-  std::size_t abandons = 0;  // calls of abandoned()
+  std::size_t abandons = 0;               // calls of abandoned()
+  std::vector<std::uint32_t> freed_room;  // bytes of each call of free_room()
 };
 
-// Records the messages of a stream to its client, a line each: "result 0 text", "flushed 7",
-// "rejected values 3", "error no_worker", "closed 100 2", "resume".
+// Records the messages of a stream to its client, a line each: "result 0 text", "message 0 at 5
+// text", "flushed 7", "rejected values 3", "error no_worker", "closed 100 2", "resume".
 class CapturedClient : public ClientOutput {
  public:
   void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
@@ -31,6 +33,12 @@ class CapturedClient : public ClientOutput {
     if (has_no_memory) throw std::bad_alloc();
     said.push_back("result " + std::to_string(head.seq) + " " + answer.data);
     flags.push_back(head.flags);
+    ++unwritten;
+  }
+  void message(const MessageHead& head, const Answer& message) override {
+    if (has_no_memory) throw std::bad_alloc();
+    said.push_back("message " + std::to_string(head.number) + " at " + std::to_string(head.seq) +
+                   " " + message.data);
     ++unwritten;
   }
   void flushed(std::uint64_t mark) override { said.push_back("flushed " + std::to_string(mark)); }
@@ -56,9 +64,9 @@ class CapturedClient : public ClientOutput {
   std::vector<std::uint8_t> flags;    // flags of the results
   std::size_t credits_available = 0;  // calls of credit_available()
   std::size_t goaways = 0;
-  std::size_t unwritten = 0;  // results
+  std::size_t unwritten = 0;  // results and messages
   bool& is_full = full_;
-  bool has_no_memory = false;  // for results
+  bool has_no_memory = false;  // for results and messages
 };
 
 }  // namespace millrace::test

@@ -46,6 +46,7 @@ struct Tapped {
   std::vector<std::byte> frames;  // of all `frames` events, one after the other
   std::vector<Row> rows;
   std::vector<Answered> answers;
+  std::vector<Answered> messages;  // `batch` is the number of the message
   std::vector<Closed> closed;
 };
 
@@ -60,6 +61,9 @@ class WritingTap final : public StreamTap {
   void row(const Row& row) override { into_.rows.push_back(row); }
   void answered(std::uint64_t seq, BatchId batch, const Answer& answer) override {
     into_.answers.push_back({seq, number(batch), answer.data});
+  }
+  void message(std::uint64_t number, std::uint64_t seq, const Answer& message) override {
+    into_.messages.push_back({seq, number, message.data});
   }
   void closed(StreamClosing why, bool ended) override { into_.closed.push_back({why, ended}); }
 

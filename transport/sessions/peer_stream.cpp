@@ -230,6 +230,16 @@ void PeerStream::result(const ResultHead& head, const Answer& answer) {
           true);
 }
 
+void PeerStream::message(const MessageHead& head, const Answer& message) {
+  if (closing_) return;
+  enqueue(cp::Message{.stream = number_,
+                      .number = head.number,
+                      .seq = head.seq,
+                      .kind = message.kind,
+                      .data = std::as_bytes(std::span(message.data))},
+          true);
+}
+
 void PeerStream::flushed(std::uint64_t mark) {
   if (!closing_) enqueue(cp::Flushed{.stream = number_, .mark = mark});
 }

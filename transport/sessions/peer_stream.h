@@ -79,6 +79,7 @@ class PeerStream final : public ClientOutput {
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
              std::size_t frame_bytes) override;
   void result(const ResultHead& head, const Answer& answer) override;
+  void message(const MessageHead& head, const Answer& message) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode, std::string_view) override {}  // only logged

@@ -37,6 +37,10 @@ class TwoTaps final : public StreamTap {
     first_->answered(seq, batch, answer);
     second_->answered(seq, batch, answer);
   }
+  void message(std::uint64_t number, std::uint64_t seq, const Answer& message) override {
+    first_->message(number, seq, message);
+    second_->message(number, seq, message);
+  }
   void closed(StreamClosing why, bool ended) override {
     first_->closed(why, ended);
     second_->closed(why, ended);

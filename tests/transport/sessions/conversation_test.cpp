@@ -44,6 +44,7 @@ class Talk final : public Conversation {
   void result(const ResultHead& head, const Answer& answer) override {
     send("result " + std::to_string(head.seq) + " " + answer.data, true);
   }
+  void message(const MessageHead&, const Answer&) override {}
   void flushed(std::uint64_t) override {}
   void rejected(ErrorCode code, std::string_view, std::uint64_t) override {
     send("rejected " + std::string(name_of(code)));

@@ -41,6 +41,10 @@ struct LineOf {
     return line("closed", m.stream, m.frames, m.chunks);
   }
   std::string operator()(const cp::Credit& m) const { return line("credit", m.stream, m.frames); }
+  std::string operator()(const cp::Message& m) const {
+    return line("message", m.stream, m.number, m.seq,
+                std::string_view(reinterpret_cast<const char*>(m.data.data()), m.data.size()));
+  }
   std::string operator()(const cp::Goaway& m) const { return line("goaway", m.stream); }
 
   template <class... Parts>

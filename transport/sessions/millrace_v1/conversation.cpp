@@ -107,6 +107,18 @@ void MillraceV1Conversation::result(const ResultHead& head, const Answer& answer
   queue().commit(append_answer(head, answer), true);
 }
 
+void MillraceV1Conversation::message(const MessageHead& head, const Answer& message) {
+  if (queue().closing()) return;
+  std::string& out = queue().bytes();
+  const bool is_binary = message.kind == Answer::Kind::bytes;
+  if (is_binary)
+    out.append(text_in(queue().scope().encoder().encode(client_protocol::Message{
+        .number = head.number, .seq = head.seq, .data = std::as_bytes(std::span(message.data))})));
+  else
+    append_message(out, head, message);
+  queue().commit(is_binary ? Connection::Kind::binary : Connection::Kind::text, true);
+}
+
 // The answer is checked first: a message is never shorter than its answer, except for a failed row,
 // whose text is not sent.
 Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head,
