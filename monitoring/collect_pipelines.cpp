@@ -143,6 +143,8 @@ void collect_results(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_lanes, "status", &LaneStats::results);
   into.begin_counter("millrace_results_dropped_total", "Results not delivered.");
   add_all(into, pipelines, of_streams, "reason", &StreamStats::dropped);
+  into.begin_counter("millrace_messages_total", "Messages of workers to clients.");
+  add_all(into, pipelines, of_lanes, "status", &LaneStats::messages);
   into.begin_histogram("millrace_result_latency_seconds",
                        "Time from reading the last frame of a row to writing its result.");
   add_all(into, pipelines, of_streams, &StreamStats::latency, per_second);

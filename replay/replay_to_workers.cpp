@@ -20,7 +20,9 @@ using recording::RecordedStream;
 // How often the lanes are asked for room, while a stream could begin.
 constexpr auto room_period = std::chrono::milliseconds(20);
 // Twice the rows that a stream can have at a worker with the most credits; each row returns twice.
-constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
+// Messages of workers are limited by their room.
+constexpr std::size_t returns_per_stream =
+    std::size_t{4} * worker_protocol::max_credits + most_messages;
 
 // A stream that is being replayed.
 struct OpenWorkerStream {
@@ -43,8 +45,9 @@ struct OpenWorkerStream {
   std::optional<AnswerComparison> comparison;
   ReplayedRows rows;
   EventLines lines;
-  Time due = Time::max();  // its key in the set of due streams
-  bool changed = false;    // it is in the list of changed streams
+  std::uint64_t messages = 0;  // messages of workers
+  Time due = Time::max();      // its key in the set of due streams
+  bool changed = false;        // it is in the list of changed streams
 };
 
 class ReplayToWorkers final : public Replay {
@@ -81,6 +84,8 @@ class ReplayToWorkers final : public Replay {
         mark(one.stream, stream);
       } else if (const auto* done = std::get_if<RowDone>(&one.what)) {
         on_done(one.stream, stream, *done);
+      } else if (auto* message = std::get_if<WorkerMessage>(&one.what)) {
+        on_message(one.stream, stream, *message);
       } else {
         on_dropped(one.stream, stream, std::get<StreamDropped>(one.what));
       }
@@ -104,6 +109,13 @@ class ReplayToWorkers final : public Replay {
                                .flags = row->flags,
                                .answer = done.answer}));
     row->is(flag::end) ? finish(id, stream) : mark(id, stream);
+  }
+
+  void on_message(StreamId id, OpenWorkerStream& stream, const WorkerMessage& message) {
+    lanes_.hub().free_room(id, room_of(message.message));
+    if (output_.compares()) return;
+    output_.print(
+        stream.lines.line(client_event::Message{stream.messages++, message.seq, message.message}));
   }
 
   // An aborted stream of which no worker had a row is dropped too: without an error.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/message_room.h"
 #include "chunker/ready_row.h"
 #include "gpu/host/slab_layout.h"
 #include "gpu/host/slab_ring.h"
@@ -117,7 +118,7 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, row_bytes}),
-          .results = product({streams, limits.send_buffer}),
+          .results = product({streams, limits.send_buffer + stream_room}),
           .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
           .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};
 }

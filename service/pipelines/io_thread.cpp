@@ -18,7 +18,8 @@ namespace {
 
 // Twice the rows that a stream can have at a worker with the most credits; each row returns twice,
 // as taken and as done. This is a limit: the queue's memory grows with its content.
-constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
+constexpr std::size_t returns_per_stream =
+    std::size_t{4} * worker_protocol::max_credits + most_messages;
 
 }  // namespace
 

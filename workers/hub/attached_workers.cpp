@@ -145,6 +145,11 @@ void AttachedWorkers::update_slab_gauges(AttachedWorker& worker, const SlabGauge
   worker.slab_gauges = now;
 }
 
+void AttachedWorkers::give_room(LaneId lane, const worker_protocol::Room& room) {
+  AttachedWorker* const worker = find(lane);
+  if (worker) worker->link->send(encoder_.encode(room));
+}
+
 void AttachedWorkers::remove(LaneId lane, std::string_view why, Time now) {
   auto removed = extract(lane);
   lost_workers_.add(removed.mapped().name, why, now);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/message_room.h"
 #include "schemas/worker_protocol.h"
 #include "workers/lanes/lane_gauges.h"
 
@@ -13,11 +14,12 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// The ready rows of a stream, its opening and the loss of its client, twice: as many may be queued
-// when the lanes drop the stream. A stream that aborts before a worker had a row of it adds all
-// rows of its segment's end at once.
+// The ready rows of a stream, its opening, the loss of its client and freed room, twice: as many
+// may be queued when the lanes drop the stream. A stream that aborts before a worker had a row of
+// it adds all rows of its segment's end at once.
 std::size_t arrivals_per_stream(const HubSettings& settings) {
-  return 2 * max_ready_rows + 6 + settings.tail_rows;
+  constexpr std::size_t rooms = stream_room / room_step;
+  return 2 * (max_ready_rows + 3 + rooms) + settings.tail_rows;
 }
 
 constexpr std::size_t max_slab_messages = std::size_t{1} << 20;  // above a few for each slab
@@ -51,6 +53,9 @@ void Hub::on_arrivals(std::vector<Arrival>& arrivals) {
       lanes_.add(row->stream, std::move(row->row));
     } else if (const auto* abandoned = std::get_if<StreamId>(&arrival)) {
       lanes_.abandon(*abandoned);
+    } else if (const auto* freed = std::get_if<FreedRoom>(&arrival)) {
+      if (const auto lane = lanes_.free_room(freed->stream, freed->bytes))
+        workers_.give_room(*lane, {freed->stream, freed->bytes});
     } else {
       auto& intro = std::get<std::unique_ptr<StreamIntro>>(arrival);
       lanes_.open(intro->id, now);
@@ -73,67 +78,14 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   }
 }
 
-void Hub::on_slab_messages(std::vector<SlabMessage>& messages) {
-  const Time now = Clock::now();
-  bool changed = false;  // most reports are ends of copies, after which nothing is due
-  for (SlabMessage& one : messages) {
-    if (auto* made = std::get_if<MadeSlabs>(&one)) {
-      on_slabs_made(*made, now);
-      changed = true;
-    } else if (on_slab_report(std::get<SlabReport>(one), now)) {
-      changed = true;
-    }
-  }
-  if (changed) settle(now);
-}
-
-bool Hub::on_slab_report(const SlabReport& report, Time now) {
-  maker_.count_report(report);
-  new_workers_.on_slab_report(report);
-  if (const auto* lost = std::get_if<DeviceLost>(&report.what)) {
-    end_device(report, *lost, now);
-    return true;
-  }
-  const auto lane = workers_.on_slab_report(report);
-  if (lane) lanes_.slab_freed(*lane);
-  return lane.has_value();
-}
-
-void Hub::on_slabs_made(MadeSlabs& made, Time now) {
-  auto worker = new_workers_.take(made);
-  const auto refused = worker ? new_workers_.refusal(*worker, made) : std::nullopt;
-  if (!worker || refused) {
-    if (made.slabs) maker_.free(std::move(*made.slabs));
-    if (!worker) return;
-    settings_.log(warning("worker refused", worker->name, refused->message));
-    return worker->link->refuse(*refused);
-  }
-  settings_.log({"worker attached", worker->name});
-  const std::string& copy_reason = (*made.slabs)->properties().copy_reason;
-  if (!copy_reason.empty())
-    settings_.log(warning("worker copies from host memory", worker->name, copy_reason));
-  workers_.attach(lanes_.attach(worker->credits, now), std::move(*worker), std::move(*made.slabs),
-                  now);
-}
-
-// The last batches that its workers received may never arrive on the device.
-void Hub::end_device(const SlabReport& report, const DeviceLost& lost, Time now) {
-  std::vector<LaneId> lanes;
-  for (const auto& [lane, worker] : workers_.all())
-    if (concerns(report, *worker.slabs)) lanes.push_back(lane);
-  for (const LaneId lane : lanes) {
-    lanes_.lost(lane, LossCause::service, now);
-    remove_lost(lane, lost.what, refusal_of(lost), now);
-  }
-  if (!lost.device_works) settings_.device_lost(report.device, lost);
-}
-
 void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
   const auto lane = workers_.lane_of(link);
   if (!lane) return receive_from_unattached(link, message);
   lanes_.on_message(*lane, Clock::now());
   if (auto* done = std::get_if<wp::Done>(&message))
     return this->receive_done(*lane, std::move(*done));
+  if (auto* send = std::get_if<wp::Send>(&message))
+    return receive_send(link, *lane, std::move(*send));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return receive_unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
@@ -166,15 +118,6 @@ void Hub::receive_bye(LaneId lane) {
   settle(now);
 }
 
-void Hub::receive_unmapped(LaneId lane) {
-  const AttachedWorker& worker = *workers_.find(lane);
-  if (!workers_.leave_copies_to_worker(lane, "it cannot open the slabs on its device")) return;
-  settings_.log(warning("worker copies from host memory", worker.name,
-                        worker.slabs->properties().copy_reason));
-  lanes_.slab_freed(lane);
-  settle(Clock::now());
-}
-
 void Hub::receive_done(LaneId lane, wp::Done done) {
   const Time now = Clock::now();
   AttachedWorker& worker = *workers_.find(lane);
@@ -198,6 +141,16 @@ void Hub::receive_done(LaneId lane, wp::Done done) {
   const auto staying = lanes_.lanes().find(lane);  // absent if the worker left with this batch
   if (staying != lanes_.lanes().end() && staying->second.held().empty()) worker.idle = now;
   settle(now);
+}
+
+void Hub::receive_send(WorkerConnection& link, LaneId lane, wp::Send send) {
+  switch (lanes_.send(lane, send.stream, send.seq, send.message)) {
+    case Lanes::SendResult::wrong:
+      return protocol_error(
+          link, "a message beyond the room of its stream, or about a row that it never had");
+    case Lanes::SendResult::late: return stats_.messages[MessageStatus::late].add();
+    case Lanes::SendResult::accepted: stats_.messages[MessageStatus::ok].add(); send_returned();
+  }
 }
 
 void Hub::remove_lost(LaneId lane, std::string_view why, const std::optional<wp::Refused>& refused,

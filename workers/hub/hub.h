@@ -53,8 +53,8 @@ struct HubSettings {
 // A failure confined to one worker (its slabs, its send queue) drops that worker. An allocation
 // failure anywhere else ends the process, because rows could be lost or doubled.
 //
-// open(), add(), abandon() and stream_budget() are thread-safe. Everything else is confined to the
-// home thread, which runs `home`.
+// open(), add(), abandon(), free_room() and stream_budget() are thread-safe. Everything else is
+// confined to the home thread, which runs `home`.
 class Hub final : public WorkerHost {
  public:
   // `home` and `stats` must outlive the hub.
@@ -69,12 +69,18 @@ class Hub final : public WorkerHost {
   void add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
   // See Lanes::abandon(). Call it at most once for a stream.
   void abandon(StreamId stream) { arrivals_.put(stream); }
+  // Messages of workers were written to the stream's client: this many bytes of its room are free.
+  void free_room(StreamId stream, std::uint32_t bytes) { arrivals_.put(FreedRoom{stream, bytes}); }
   // add() for several rows, with one wake-up. Moves from them. Requires: there is one.
   struct AddedRow {
     StreamId stream;
     ReadyRow row;
   };
-  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>, StreamId>;
+  struct FreedRoom {
+    StreamId stream;
+    std::uint32_t bytes;
+  };
+  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>, StreamId, FreedRoom>;
   void add(std::span<Arrival> rows) { arrivals_.put_all(rows); }
 
   const HubSettings& settings() const { return settings_; }
@@ -114,6 +120,7 @@ class Hub final : public WorkerHost {
   void receive_bye(LaneId lane);
   void receive_unmapped(LaneId lane);
   void receive_done(LaneId lane, worker_protocol::Done done);
+  void receive_send(WorkerConnection& link, LaneId lane, worker_protocol::Send send);
   void remove_lost(LaneId lane, std::string_view why,
                    const std::optional<worker_protocol::Refused>& refused, Time now);
   std::string_view name_of(const WorkerConnection& link);

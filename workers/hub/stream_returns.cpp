@@ -13,11 +13,11 @@ void StreamReturns::open(StreamIntro intro) {
 }
 
 std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
-    std::span<const BatchRow* const> rows) const {
+    std::span<const Lanes::Opened> rows) const {
   std::vector<worker_protocol::OpenedStream> opened;
-  for (const BatchRow* row : rows) {
+  for (const auto& [row, room] : rows) {
     const StreamIntro& intro = streams_.at(row->stream);
-    opened.push_back({row->stream, number(row->slot), intro.name, intro.options});
+    opened.push_back({row->stream, number(row->slot), intro.name, intro.options, room});
   }
   return opened;
 }

@@ -38,7 +38,7 @@ class StreamReturns {
   void open(StreamIntro intro);
   const std::string& name(StreamId stream) const { return streams_.at(stream).name; }
   // The entries of a message to a worker for the streams of `rows`.
-  std::vector<worker_protocol::OpenedStream> opened(std::span<const BatchRow* const> rows) const;
+  std::vector<worker_protocol::OpenedStream> opened(std::span<const Lanes::Opened> rows) const;
   // Sends the returned rows to the streams' threads, and removes the streams that are gone. Counts
   // and logs answers. Clears these parts of `events`.
   void send(LaneEvents& events);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/message_room.h"
+
 namespace millrace {
 
 void LaneEvents::clear() {
@@ -108,8 +110,9 @@ Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
       Stream& stream = *find(row.stream);
       ++stream.handed;
       stream.any_worker_saw_row = true;
+      stream.newest = row.ready.row.seq;
       if (!std::exchange(stream.worker_saw_row, true)) {
-        opened_.push_back(&row);
+        opened_.push_back({&row, stream_room - stream.room_used});
         update_movable(stream);
       }
       if (!std::exchange(row.ready.handed, true) && row.ready.notify_batched)
@@ -143,6 +146,30 @@ Lanes::DoneResult Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> ans
   lanes_.mark_changed(*lane);
   settle();
   return DoneResult::accepted;
+}
+
+Lanes::SendResult Lanes::send(LaneId id, StreamId stream_id, std::uint64_t seq, Answer& message) {
+  Stream* const stream = find(stream_id);
+  const IndexedLane* const lane = stream ? served_by(*stream) : nullptr;
+  if (!lane || lane->id() != id) return SendResult::late;
+  if (seq > stream->newest || room_of(message) > stream_room - stream->room_used)
+    return SendResult::wrong;
+  stream->room_used += room_of(message);
+  events_.returned.push_back({stream_id, WorkerMessage{seq, std::move(message)}});
+  return SendResult::accepted;
+}
+
+std::optional<LaneId> Lanes::free_room(StreamId id, std::uint32_t bytes) {
+  Stream* const stream = find(id);
+  if (!stream) return std::nullopt;
+  stream->room_used -= bytes;
+  const IndexedLane* const lane = served_by(*stream);
+  return lane ? std::optional(lane->id()) : std::nullopt;
+}
+
+const IndexedLane* Lanes::served_by(const Stream& stream) {
+  if (stream.from) return stream.from;
+  return stream.worker_saw_row ? stream.lane : nullptr;
 }
 
 void Lanes::drain(Time wait_limit) {

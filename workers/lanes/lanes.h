@@ -110,8 +110,13 @@ class Lanes {
   // The lane has a free slab. If the last next() was without one, the lane counts as changed.
   // Ignored if the lane is gone.
   void slab_freed(LaneId lane);
-  // Rows of the last batch of next() that are the first of their streams at this worker.
-  std::span<const BatchRow* const> opened() const { return opened_; }
+  // Rows of the last batch of next() that are the first of their streams at this worker, with the
+  // room for messages to the stream's client.
+  struct Opened {
+    const BatchRow* row;
+    std::uint32_t room;
+  };
+  std::span<const Opened> opened() const { return opened_; }
 
   // A worker returned a batch, with one answer for each framed row or without any, and the same for
   // its marker rows. Moves from the answers. `at` has the instants from `copied` to `done`; `done`
@@ -122,6 +127,18 @@ class Lanes {
   enum class DoneResult : std::uint8_t { accepted, repeated, wrong };
   DoneResult done(LaneId lane, BatchId batch, std::span<Answer> answers,
                   std::span<Answer> mark_answers, const Instants& at);
+
+  // A worker sent a message for the client of a stream. `seq` is the number of the newest row that
+  // it had of the stream. Moves from the message.
+  //  - late: the stream is gone or has no row at this worker; or the lane is gone. Ignored.
+  //  - wrong: the stream has no such row, or no room for the message (base/message_room.h).
+  //    Ignored, and the caller must disconnect the worker.
+  enum class SendResult : std::uint8_t { accepted, late, wrong };
+  SendResult send(LaneId lane, StreamId stream, std::uint64_t seq, Answer& message);
+  // Messages to the stream's client were written, which had used this many bytes of its room.
+  // Returns the lane of the worker that has the room again; nullopt if the stream is gone or no
+  // worker has a row of it.
+  std::optional<LaneId> free_room(StreamId stream, std::uint32_t bytes);
 
   // The service stops: batches close as soon as they have a row, and no stream waits for a slot
   // longer than until `wait_limit`.
@@ -169,6 +186,8 @@ class Lanes {
     Slot slot{};                      // in `lane`
     IndexedLane* from = nullptr;      // its old lane, while that has rows of it in batches
     std::uint32_t handed = 0;         // rows in batches that are not done
+    std::uint32_t room_used = 0;      // by messages that are not written to its client
+    std::uint64_t newest = 0;         // number of its newest row that was handed over
     bool worker_saw_row = false;      // the worker of `lane` had a row of it
     bool any_worker_saw_row = false;  // any worker ever had a row of it
     bool reset_due = false;           // its rows carry RESET(worker_lost), up to one with frames
@@ -180,6 +199,8 @@ class Lanes {
   };
 
   Stream* find(StreamId stream);
+  // The lane whose worker has had rows of the stream and may have more; null without one.
+  static const IndexedLane* served_by(const Stream& stream);
   void settle();
   void assign(Stream& stream, IndexedLane& lane);
   void start_waiting(Stream& stream, Time now);
@@ -209,7 +230,7 @@ class Lanes {
   std::unordered_map<StreamId, Stream> streams_;
   std::set<WaitKey> waiting_;   // streams without a slot
   std::set<StreamId> movable_;  // streams of leaving lanes that move as soon as a slot is free
-  std::vector<const BatchRow*> opened_;
+  std::vector<Opened> opened_;
   std::vector<LaneId> emptied_;
   LaneEvents events_;
   std::uint64_t next_batch_ = 1;

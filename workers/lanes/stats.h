@@ -35,6 +35,11 @@ enum class ResultStatus : std::uint8_t {
   late,   // ignored, because the batch was done already
 };
 
+enum class MessageStatus : std::uint8_t {
+  ok,
+  late,  // ignored, because the stream has no row at this worker any more
+};
+
 // Where the rows of a pipeline wait: values of the exporter's label `stage`.
 enum class LaneQueue : std::uint8_t {
   batch,   // rows in no batch
@@ -57,6 +62,7 @@ struct LaneStats {
   Gauge oldest;                     // to_wire(time at which the oldest of them closed); 0: none
 
   Labelled<Counter, ResultStatus> results;
+  Labelled<Counter, MessageStatus> messages;  // messages of workers to clients
   SlabStats slabs;
   std::vector<CopyStats> copies;  // by Devices::usable()
 

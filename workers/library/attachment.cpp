@@ -25,6 +25,9 @@ using namespace worker_protocol;
 // Most batches that a watcher holds. Further batches stay in the service, which drops some of them.
 constexpr std::size_t max_watcher_batches = 8;
 
+// A time limit of Time::max() would overflow in std::condition_variable.
+constexpr Duration longest_wait = std::chrono::hours(1);
+
 }  // namespace
 
 Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
@@ -34,7 +37,8 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
       link_(url, meanwhile),
       welcome_(link_.shake_hands(hello_of(settings, device_), meanwhile)),
       order_(order_of(settings, welcome_)),
-      slabs_(welcome_, link_.take_descriptor()) {
+      slabs_(welcome_, link_.take_descriptor()),
+      streams_(answers_rows() ? welcome_.slots : 0) {
   heartbeat_thread_ =
       quiet_thread("millrace-beat", [this](const std::stop_token& stop) { run_heartbeat(stop); });
   if (!settings.watch) device_.attach(welcome_, settings.credits, slabs_.shared());
@@ -62,13 +66,26 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
       poll_at = polling->next(now);
       if (poll_at > now && !precise) precise.emplace();
     }
-    const auto until = link_.until_readable();
-    waiting_ = true;
-    lock.unlock();
-    link_.wait(poll_at, until, interruption_.descriptor());
-    lock.lock();
-    waiting_ = false;
+    taking_ = true;
+    wait_for_news(lock, poll_at);
+    taking_ = false;
   }
+}
+
+// Waits until the socket or the interruption may be readable, or another thread has read. Call
+// read() afterwards. One thread at a time waits for the socket: of two, one could read what the
+// other waits for, which would continue to wait.
+void Attachment::wait_for_news(Lock& lock, Time until) {
+  if (reading_) {
+    read_.wait_until(lock, std::min(until, Clock::now() + longest_wait));
+    return;
+  }
+  reading_ = true;
+  const auto what = link_.until_readable();
+  lock.unlock();
+  link_.wait(until, what, interruption_.descriptor());
+  lock.lock();
+  reading_ = false;
 }
 
 // The batches of a trainer that were received stay valid: they are taken first.
@@ -79,6 +96,7 @@ WorkerBatch Attachment::take_first(Lock& lock) {
   ready_.erase(ready_.begin());
   batch.set_taken(Clock::now());
   taken_.push_back({batch.id(), batch.taken()});
+  if (answers_rows()) streams_.taken(batch);
   lock.unlock();
   lost_states_.add_resets(batch);
   try {
@@ -105,6 +123,7 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
   give_back_on_device(batch);
   lock.lock();
   std::erase_if(taken_, [&](const Taken& one) { return one.id == batch.id(); });
+  if (answers_rows()) streams_.done(batch);
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();
@@ -142,6 +161,7 @@ std::uint32_t Attachment::company() const {
 // that, because this process itself may have been suspended.
 void Attachment::read(Time now) {
   receive_all();
+  read_.notify_all();
   if (has_ended()) return;
   if (has_room() && now - link_.last_received() > settings_.heartbeats.silence)
     return mark_lost(WorkerError("nothing was received from the service for too long"));
@@ -176,6 +196,8 @@ void Attachment::receive(ToWorker message) {
   } else if (const auto* others = std::get_if<Company>(&message)) {
     company_ = others->workers;
     if (settings_.alone && company_ > 0) send_bye();
+  } else if (const auto* room = std::get_if<Room>(&message)) {
+    streams_.give_room(room->stream, room->bytes);
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
@@ -197,64 +219,8 @@ void Attachment::receive_batch(HandedBatch batch) {
   last_batch_ = batch.id;
   auto received = slabs_.make_batch(std::move(batch));
   if (!received) throw WorkerError("the service sent a batch that does not match its Welcome");
+  if (answers_rows()) streams_.received(*received);
   ready_.push_back(std::move(*received));
-}
-
-// If the send queue is full, Bye is not sent: the service does not read, so it is lost anyway.
-void Attachment::send_bye() {
-  if (leaving_ || has_ended()) return;
-  leaving_ = true;
-  Encoder encoder;
-  try {
-    (void)link_.try_send(encoder.encode(Bye{}));
-  } catch (const WorkerError& error) {
-    mark_send_failed(error);
-  }
-}
-
-// Blocks until the socket has accepted all of the message: the thread may not send again for long.
-void Attachment::send(Lock& lock, Bytes message) {
-  const Time limit = Clock::now() + settings_.heartbeats.silence;
-  try {
-    for (bool queued = false; !has_ended();) {
-      if (link_.has_output()) link_.flush();
-      queued = queued || link_.try_send(message);
-      if (queued && !link_.has_output()) return;
-      if (Clock::now() >= limit)
-        throw WorkerError("the service does not read this worker's messages");
-      lock.unlock();
-      link_.wait(limit, WorkerLink::Until::writable, -1);
-      lock.lock();
-    }
-  } catch (const WorkerError& error) {
-    mark_send_failed(error);
-  }
-  // A trainer learns it from next_until(), after the batches that it has received.
-  if (lost_ && !settings_.trainer) throw *lost_;
-}
-
-void Attachment::run_heartbeat(const std::stop_token& stop) {
-  Encoder encoder;
-  const Bytes heartbeat = encoder.encode(Heartbeat{});
-  const Duration interval = settings_.heartbeats.interval;
-  Lock lock(mutex_);
-  while (!has_ended()) {
-    const Time due = std::min(link_.last_sent() + interval, Clock::now() + interval / 4);
-    stopping_.wait_until(lock, stop, due, [] { return false; });
-    if (stop.stop_requested()) return;
-    if (!waiting_) read(Clock::now());
-    if (!has_ended()) send_heartbeat(heartbeat);
-  }
-}
-
-void Attachment::send_heartbeat(Bytes heartbeat) {
-  try {
-    link_.flush();
-    if (Clock::now() >= link_.last_sent() + settings_.heartbeats.interval)
-      (void)link_.try_send(heartbeat);
-  } catch (const WorkerError& error) {
-    mark_send_failed(error);
-  }
 }
 
 void Attachment::fail(WorkerBatch& batch, const std::string& why) {

@@ -21,15 +21,16 @@
 #include "workers/library/link.h"
 #include "workers/library/lost_states.h"
 #include "workers/library/mapped_slabs.h"
+#include "workers/library/slot_streams.h"
 #include "workers/library/step_order.h"
 #include "workers/library/worker.h"
 
 namespace millrace {
 
-// The implementation of Worker. The thread that waits in next_until() reads the socket itself, so
-// that a batch needs one wake-up. While that thread computes, a second thread reads, to notice the
-// end of the service. It also sends the heartbeats. The two threads share the connection under a
-// mutex: with queues between them, each batch would need a second wake-up.
+// The implementation of Worker. A thread that waits, for a batch or for room, reads the socket
+// itself, so that a batch needs one wake-up. If no thread waits, a thread of this class reads, to
+// notice the end of the service. It also sends the heartbeats. The two threads share the connection
+// under a mutex: with queues between them, each batch would need a second wake-up.
 //
 // Thread-safe as Worker is.
 class Attachment {
@@ -42,6 +43,7 @@ class Attachment {
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
   void fail(WorkerBatch& batch, const std::string& why);
+  bool send(StreamId stream, const Answer& message, Time deadline);
   void bye();
   void close();
   void interrupt() noexcept { interruption_.set(); }
@@ -57,6 +59,9 @@ class Attachment {
     Time at;
   };
 
+  // False for a watcher and a trainer.
+  bool answers_rows() const { return !settings_.watch && !settings_.trainer; }
+  void wait_for_news(Lock& lock, Time until);
   void read(Time now);
   void receive_all();
   bool has_room() const;
@@ -100,12 +105,15 @@ class Attachment {
   std::vector<Taken> taken_;           // taken and not done
   std::optional<BatchId> last_batch_;  // id of the last batch
   std::uint32_t company_ = 0;
-  bool waiting_ = false;             // a thread waits in next_until() and reads
+  SlotStreams streams_;
+  bool reading_ = false;             // a thread waits for the socket, and then reads
+  bool taking_ = false;              // a thread waits in next_until()
   bool leaving_ = false;             // this worker sent Bye
   bool ending_ = false;              // the service sent Bye
   bool closed_ = false;              // the connection ended as agreed, or by close()
   std::optional<WorkerError> lost_;  // the reason why it ended otherwise
 
+  std::condition_variable read_;  // a thread has read the socket
   std::condition_variable_any stopping_;
   std::jthread heartbeat_thread_;  // last member: it ends before the members that it uses
 };

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/message_room.h"
+#include "schemas/json_text.h"
 #include "schemas/text.h"
 #include "workers/library/attachment.h"
 #include "workers/library/connect_service.h"
@@ -60,6 +62,16 @@ void check_answers(const WorkerBatch& batch, std::span<const Answer> answers,
     throw std::invalid_argument("the answers of a batch are too long for a message");
 }
 
+void check_message(const Answer& message) {
+  const bool sendable = message.kind == Answer::Kind::bytes ||
+                        (message.kind == Answer::Kind::json && is_json(message.data)) ||
+                        (message.kind == Answer::Kind::text && is_utf8(message.data));
+  if (!sendable) throw std::invalid_argument("a message must be valid JSON, valid text, or bytes");
+  if (message.data.size() > longest_message)
+    throw std::invalid_argument("a message has at most " + std::to_string(longest_message) +
+                                " bytes, not " + std::to_string(message.data.size()));
+}
+
 std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
                                    const std::function<void()>& meanwhile) {
   check(settings);
@@ -102,6 +114,10 @@ void Worker::fail(WorkerBatch& batch, const std::string& why) {
   const std::size_t rows = batch.framed().size() + batch.marks().size();
   const std::size_t share = max_answer_bytes / (rows + 1) - answer_overhead;
   attachment_->fail(batch, std::string(cut_text(why, std::min(longest_error, share))));
+}
+bool Worker::send(StreamId stream, const Answer& message, Time deadline) {
+  check_message(message);
+  return attachment_->send(stream, message, deadline);
 }
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
   attachment_->use_on(batch, stream);

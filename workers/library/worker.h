@@ -75,6 +75,13 @@ class ServiceAbsent : public WorkerError {
   using WorkerError::WorkerError;
 };
 
+// A message cannot be sent: its stream has no slot of this worker. It has ended, has moved to
+// another worker, or was never here, or the service is lost.
+class StreamGone : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // A worker's connection to the service: receives the batches of a pipeline and returns them with
 // answers.
 //
@@ -154,6 +161,17 @@ class Worker {
   // with the reason worker_lost, unless it carries RESET already. Throws as done() does.
   static constexpr std::size_t longest_error = 1000;  // bytes
   void fail(WorkerBatch& batch, const std::string& why);
+
+  // Sends a message to the client of a stream that has a slot of this worker, from its first row
+  // until its END row is done. The client receives it after the results and messages that were
+  // sent before. `message` is json, text or bytes, of at most longest_message bytes
+  // (base/message_room.h).
+  //
+  // The bytes that are not written to the client are limited for each stream (stream_room). Without
+  // room for the message, waits until `deadline`, and returns false if it still does not fit, or
+  // after interrupt(). Throws std::invalid_argument for another kind, invalid JSON or text, or a
+  // longer message, and StreamGone.
+  bool send(StreamId stream, const Answer& message, Time deadline = Time::min());
 
   // Asks the service for no new streams. The service moves this worker's streams to other workers,
   // if there are any, and ends the connection when no stream is left. Until then batches are

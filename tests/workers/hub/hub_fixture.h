@@ -244,13 +244,16 @@ class HubUnderTest {
     run();
   }
 
-  // The messages to the streams since the last call, such as "1 batched 1.0=yes".
+  // The messages to the streams since the last call, such as "1 batched 1.0=yes",
+  // or "1 at 0 text" for a message of a worker.
   std::string returned() {
     std::string text;
     for (const Returned& one : std::exchange(back, {})) {
       text += (text.empty() ? "" : " ") + std::to_string(number(one.stream));
       if (std::holds_alternative<RowBatched>(one.what)) text += " batched";
       if (std::holds_alternative<StreamDropped>(one.what)) text += " dropped";
+      if (const auto* message = std::get_if<WorkerMessage>(&one.what))
+        text += " at " + std::to_string(message->seq) + " " + message->message.data;
       if (const auto* done = std::get_if<RowDone>(&one.what))
         text += "." + std::to_string(done->seq) + "=" + done->answer.data;
     }

@@ -20,6 +20,10 @@ struct SortedEvents {
     StreamId stream;
   };
 
+  struct Message : WorkerMessage {
+    StreamId stream;
+  };
+
   explicit SortedEvents(LaneEvents events)
       : finished(std::move(events.finished)),
         overdue(std::move(events.overdue)),
@@ -30,6 +34,8 @@ struct SortedEvents {
         done.push_back({std::move(*row), one.stream});
       else if (const auto* drop = std::get_if<StreamDropped>(&one.what))
         dropped.push_back({*drop, one.stream});
+      else if (auto* message = std::get_if<WorkerMessage>(&one.what))
+        messages.push_back({std::move(*message), one.stream});
       else
         batched.push_back(one.stream);
     }
@@ -38,6 +44,7 @@ struct SortedEvents {
   std::vector<StreamId> batched;
   std::vector<Done> done;
   std::vector<Dropped> dropped;
+  std::vector<Message> messages;
   std::vector<StreamId> finished;
   std::vector<LaneId> overdue;
   std::vector<std::string> why_overdue;
