@@ -97,6 +97,8 @@ LoadTarget load_target(const BenchArguments& arguments, const LoadPlan& plan) {
     target.worker = arguments.worker == "answer" ? OwnWorker::answering : OwnWorker::silent;
   else if (target.worker_device != "host")
     throw std::invalid_argument("--worker-device: needs --worker silent or answer");
+  else if (target.messages > 0)
+    throw std::invalid_argument("--messages: needs --worker silent or answer");
   if (arguments.server != 0) target.server = arguments.server;
   if (arguments.dim != 0) {
     target.type.features = true;
@@ -275,6 +277,10 @@ void add_ends(Command& command, BenchArguments& into) {
            "per row")
       .one_of({"none", "silent", "answer"})
       .shows_default();
+  command
+      .add("--messages", &into.target.messages,
+           "Messages of 64 bytes that --worker sends to a client for each of its rows; default: 0")
+      .between(0u, 1000u);
   command
       .add("--workers", &into.target.workers,
            "Workers' address of the service, for --worker; default: as for tap --url")

@@ -2,6 +2,7 @@
 #include "load/checking_worker.h"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ CheckingWorker::CheckingWorker(Worker worker, const RunFacts& run, std::atomic<b
     : worker_(std::move(worker)),
       failed_(failed),
       answers_(run.answered),
+      messages_(run.messages),
       row_check_(run, rule_of(worker_), worker_.frames()) {
   if (worker_.ordinal() >= 0) fetched_.emplace(worker_);
   thread_ = std::jthread([this] { work(); });
@@ -45,6 +47,7 @@ void CheckingWorker::work() {
     std::vector<Answer> answers;
     while (auto batch = worker_.next()) {
       check_batch(*batch);
+      send_messages(*batch);
       const auto& rows = batch->framed();
       answers.resize(answers_ ? rows.size() : 0, {Answer::Kind::json, {}});
       for (std::size_t i = 0; i < answers.size(); ++i) row_check_.answer(rows[i], answers[i].data);
@@ -68,6 +71,14 @@ void CheckingWorker::check_batch(const WorkerBatch& batch) {
   for (std::uint32_t i = 0; i < batch.framed().size(); ++i)
     row_check_.check(batch.framed()[i], fetched_ ? fetched_->row(i) : batch.row(i), batch.taken());
   for (const auto& mark : batch.marks()) row_check_.check_mark(mark, batch.taken());
+}
+
+void CheckingWorker::send_messages(const WorkerBatch& batch) {
+  static const Answer message{Answer::Kind::text, std::string(64, 'm')};
+  WorkerOutcome& outcome = row_check_.outcome();
+  for (const auto& row : batch.framed())
+    for (std::uint32_t i = 0; i < messages_; ++i)
+      ++(worker_.send(row.stream, message) ? outcome.messages : outcome.unsent);
 }
 
 }  // namespace millrace::load

@@ -39,10 +39,12 @@ class CheckingWorker {
  private:
   void work();
   void check_batch(const WorkerBatch& batch);
+  void send_messages(const WorkerBatch& batch);
 
   Worker worker_;
   std::atomic<bool>& failed_;
   const bool answers_;
+  const std::uint32_t messages_;  // to send for each row
   RowCheck row_check_;
   std::optional<FetchedBatch> fetched_;  // if the worker is on a device
   std::atomic<std::uint64_t> rows_{0};

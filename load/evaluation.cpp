@@ -26,6 +26,7 @@ bool is_whole(const LoadReport& report) {
   if (report.answered && clients.unanswered > 0) return false;
   if (!report.worker) return true;
   const WorkerOutcome& worker = *report.worker;
+  if (clients.disconnected == 0 && clients.messages != worker.messages) return false;
   return worker.ended == clients.ended &&
          worker.repeated + worker.damaged + worker.shed + worker.unknown + worker.unended == 0;
 }

@@ -12,7 +12,8 @@ namespace millrace::load {
 // - no stream was refused or broken;
 // - no frame, row or result was lost, shed, duplicated, out of order, damaged, an error, or of
 //   another stream;
-// - with a worker that answers, every row was answered.
+// - with a worker that answers, every row was answered,
+// - each message of the own worker was received, if no stream vanished.
 bool is_whole(const LoadReport& report);
 
 // Frames of ended streams that were sent, but are not in a row and were not reported as shed.

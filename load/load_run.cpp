@@ -66,7 +66,8 @@ class Run {
         run_{.schedule = schedule,
              .content = content_,
              .name = random_name(),
-             .answered = target.worker == OwnWorker::answering},
+             .answered = target.worker == OwnWorker::answering,
+             .messages = target.messages},
         gate_(threads_of(schedule, target)) {}
 
   // After an exception, the threads that were started end at once.

@@ -27,6 +27,7 @@ struct LoadTarget {
   std::optional<SampleFormat> format = {};  // the clients'; nullopt: s16le, for features f32le
   std::optional<double> rate = {};          // the clients' rate; nullopt: the pipeline's
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
+  std::uint32_t messages = 0;          // that the own worker sends to a client for each of its rows
   std::string workers = {};            // the address to which it attaches, as Worker's url
   std::string worker_device = "host";  // the device of its batches, as in WorkerSettings
   // Frames of s16 to send, with `rate` and these channels; empty: noise.

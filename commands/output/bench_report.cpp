@@ -62,6 +62,8 @@ json::value worker_of(const LoadReport& report) {
                       {"ended", worker.ended},
                       {"unended", worker.unended},
                       {"shed_frames", worker.shed},
+                      {"messages", worker.messages},
+                      {"unsent_messages", worker.unsent},
                       {"cpu_us_per_packet", microseconds(cpu_cost(report).worker)}};
 }
 
@@ -105,6 +107,9 @@ void print_counts(std::ostream& out, const LoadReport& report) {
         << report.worker_device << "; duplicate or out of order " << worker->repeated
         << ", damaged " << worker->damaged << ", unknown " << worker->unknown
         << ", streams without an end " << worker->unended << '\n';
+  if (const auto& worker = report.worker; worker && worker->messages + worker->unsent > 0)
+    out << worker->messages << " messages of the worker, " << clients.messages
+        << " received; without room " << worker->unsent << '\n';
 }
 
 void print_windows(std::ostream& out, const LoadReport& report) {
@@ -148,6 +153,7 @@ json::object to_json(const LoadReport& report) {
                    {"refused", std::move(refused)},
                    {"packets", clients.packets},
                    {"results", clients.answered},
+                   {"messages", clients.messages},
                    {"failed", clients.failed},
                    {"repeated", clients.repeated},
                    {"wrong", clients.wrong},

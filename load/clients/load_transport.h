@@ -30,6 +30,8 @@ class ClientSink {
   // After send() was false: it may succeed now.
   virtual void writable(std::uint32_t client) = 0;
   virtual void received(std::uint32_t client, const ReceivedResult& result, Time now) = 0;
+  // A message of the worker, with its number in its stream.
+  virtual void message(std::uint32_t client, std::uint64_t number) = 0;
   // The service replaced `frames` frames of the stream by a gap.
   virtual void rejected(std::uint32_t client, std::uint64_t frames) = 0;
   // The service has closed the stream, and reports `frames` received frames and `rows` rows.

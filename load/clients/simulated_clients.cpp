@@ -163,6 +163,11 @@ void SimulatedClients::received(std::uint32_t client, const ReceivedResult& resu
   outcome_.results.add(run_.schedule.due(client, packet), now);
 }
 
+void SimulatedClients::message(std::uint32_t client, std::uint64_t number) {
+  ++outcome_.messages;
+  if (number != at(client).messages++) ++outcome_.repeated;
+}
+
 void SimulatedClients::rejected(std::uint32_t client, std::uint64_t frames) {
   at(client).rejected += frames;
   outcome_.shed += frames;

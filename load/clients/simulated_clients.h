@@ -42,6 +42,7 @@ class SimulatedClients final : public ClientSink {
   void refused(std::uint32_t client, std::string_view why, Time now) override;
   void writable(std::uint32_t client) override;
   void received(std::uint32_t client, const ReceivedResult& result, Time now) override;
+  void message(std::uint32_t client, std::uint64_t number) override;
   void rejected(std::uint32_t client, std::uint64_t frames) override;
   void closed(std::uint32_t client, std::uint64_t frames, std::uint64_t rows, Time now) override;
   void broken(std::uint32_t client, std::string_view why, Time now) override;
@@ -57,6 +58,7 @@ class SimulatedClients final : public ClientSink {
     std::uint64_t begin = 0;     // least position of the next result
     std::uint64_t seq = 0;       // least number of the next result
     std::uint64_t answered = 0;  // rows with frames
+    std::uint64_t messages = 0;  // messages of the worker
     std::uint64_t rejected = 0;  // frames
     bool gap = false;            // a result had the flag GAP
     bool late = false;           // send() was false for the next packet

@@ -139,6 +139,9 @@ void WebSocketClient::handle_close(std::uint16_t code, Time now, ClientSink& sin
 void WebSocketClient::handle_result(Bytes message, Time now, ClientSink& sink) {
   client_protocol::Decoder decoder(max_service_message);
   const auto decoded = decoder.to_client(message);
+  if (decoded)
+    if (const auto* worker = std::get_if<client_protocol::Message>(&*decoded))
+      return sink.message(client_, worker->number);
   const auto* result = decoded ? std::get_if<client_protocol::Result>(&*decoded) : nullptr;
   if (!result) return fail("invalid message from the service", sink);
   sink.received(client_,
@@ -159,6 +162,7 @@ void WebSocketClient::handle_text(std::string_view text, Time now, ClientSink& s
           {message->seq, message->begin, message->end, (message->flags & flag::gap) != 0,
            message->kind == Answer::Kind::error, message->data},
           now);
+    case Type::message: return sink.message(client_, message->number);
     case Type::rejected: return sink.rejected(client_, message->frames);
     case Type::error: why_ = message->code; return;
     case Type::closed:

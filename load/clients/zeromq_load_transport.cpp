@@ -142,6 +142,8 @@ void ZeromqLoadTransport::handle(Bytes bytes, ClientSink& sink) {
                     {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0,
                      result->kind == Answer::Kind::error, text_in(result->data)},
                     now);
+  } else if (const auto* worker = std::get_if<cp::Message>(&*message)) {
+    if (find(worker->stream, client)) sink.message(client, worker->number);
   } else if (const auto* rejected = std::get_if<cp::Rejected>(&*message)) {
     if (find(rejected->stream, client)) sink.rejected(client, rejected->frames);
   } else if (const auto* closed = std::get_if<cp::Closed>(&*message)) {

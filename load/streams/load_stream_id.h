@@ -33,7 +33,8 @@ struct RunFacts {
   const Schedule& schedule;
   const Content& content;
   std::string name;
-  bool answered = false;  // the own worker answers each row with write_answer()
+  bool answered = false;       // the own worker answers each row with write_answer()
+  std::uint32_t messages = 0;  // that the own worker sends for each row with frames
 };
 
 }  // namespace millrace::load

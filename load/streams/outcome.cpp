@@ -15,6 +15,7 @@ void ClientOutcome::add(const ClientOutcome& other) {
   lost += other.lost;
   unanswered += other.unanswered;
   answered += other.answered;
+  messages += other.messages;
   wrong += other.wrong;
   repeated += other.repeated;
   shed += other.shed;

@@ -57,8 +57,9 @@ struct ClientOutcome {
   // Rows of the ended streams, as the service counts them, without a result.
   std::uint64_t unanswered = 0;
   std::uint64_t answered = 0;  // results
+  std::uint64_t messages = 0;  // messages of the worker
   std::uint64_t wrong = 0;     // results with the answer or position of another row
-  std::uint64_t repeated = 0;  // duplicate results, or results out of order
+  std::uint64_t repeated = 0;  // duplicate results or messages, or out of order
   std::uint64_t shed = 0;      // frames that the service reports as a gap
   std::uint64_t failed = 0;    // results that are an error
 
@@ -85,6 +86,8 @@ struct WorkerOutcome {
   std::uint64_t ended = 0;         // streams with END
   std::uint64_t unended = 0;       // streams with neither END nor ABORT
   std::uint64_t frames_ended = 0;  // frames of the streams with END
+  std::uint64_t messages = 0;      // sent to clients
+  std::uint64_t unsent = 0;        // messages for which there was no room
 
   Windows rows;                         // from the due time until the worker took the row
   std::map<LoadStreamId, Time> aborts;  // when ABORT was taken

@@ -161,6 +161,13 @@ std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle
   return answers;
 }
 
+Answer message_from(nb::handle value, nb::handle encode) {
+  bool fits = true;
+  Answer message = answer_of(value, encode, fits);
+  if (!fits) throw nb::value_error(("the message cannot be sent: " + message.data).c_str());
+  return message;
+}
+
 void set_endpoints(std::vector<Answer>& answers, nb::handle given, AnswerCount count) {
   if (given.is_none()) return;
   const nb::list elements = elements_of(given, count);

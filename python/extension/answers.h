@@ -35,6 +35,13 @@ struct AnswerCount {
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count, nanobind::handle encode,
                                  std::vector<std::string>& unfit);
 
+// The message to a client that `value` is: a str is text, bytes are bytes, and any other value but
+// None and exceptions is JSON. Raises ValueError for a value without a JSON text, and the
+// exceptions of `encode`.
+//
+// Requires: the GIL.
+Answer message_from(nanobind::handle value, nanobind::handle encode);
+
 // Sets which answers end the segments of their rows. `given` is a mask of the rows: a sequence or
 // an array of bools. `answers` are those of answers_from(); if it is empty, it becomes answers
 // without other content. None changes nothing.

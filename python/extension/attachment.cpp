@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "python/extension/answers.h"
 #include "python/extension/attach.h"
 #include "python/extension/held_batch.h"
 #include "python/extension/parts.h"
@@ -27,6 +28,8 @@ void translate_attach_error(const std::exception_ptr& thrown, void*) {
     std::rethrow_exception(thrown);
   } catch (const WorkerError& error) {
     raise("error_of", error.what(), error.code(), error.details());
+  } catch (const StreamGone& gone) {
+    raise("StreamGone", gone.what());
   }
 }
 
@@ -64,6 +67,16 @@ std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
   }
 }
 
+bool Attachment::send(std::uint64_t stream, const Answer& message, std::optional<double> seconds) {
+  return wait_for(deadline_in(seconds), [&](Time until) {
+    try {
+      return worker_.send(StreamId{stream}, message, until);
+    } catch (const WorkerError& error) {  // reported by next()
+      throw StreamGone(error.what());
+    }
+  });
+}
+
 template <class Gives>
 void Attachment::give_back(Gives gives) {
   try {
@@ -88,6 +101,11 @@ void add_attachment(nb::module_& module) {
   nb::class_<Attachment>(module, "Attachment")
       .def("__init__", &make)
       .def("next", &next_batch<Attachment>, nb::arg("seconds").none())
+      .def(
+          "send",
+          [](Attachment& a, std::uint64_t stream, nb::handle data, std::optional<double> seconds,
+             nb::handle encode) { return a.send(stream, message_from(data, encode), seconds); },
+          nb::arg("stream"), nb::arg("data").none(), nb::arg("seconds").none(), nb::arg("encode"))
       .def("bye", &Attachment::bye, nb::call_guard<WithoutGil>())
       .def("close", &Attachment::close, nb::call_guard<WithoutGil>())
       .def("interrupt", &Attachment::interrupt)

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -50,6 +51,9 @@ class Attachment : public BatchSource {
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers) override;
   void fail(WorkerBatch& batch, const std::string& why) override;
+
+  // Waits without the GIL, and runs Python's signal handlers meanwhile. `message`: message_from().
+  bool send(std::uint64_t stream, const Answer& message, std::optional<double> seconds);
 
   void bye() { worker_.bye(); }
   void close() { worker_.close(); }

@@ -27,10 +27,11 @@ from millrace.errors import (
     Refused,
     ServiceGone,
     StreamFailed,
+    StreamGone,
     StreamRefused,
     WorkerError,
 )
-from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result, Warned
+from millrace.events import Closed, Event, Flushed, Goaway, Message, Rejected, Result, Warned
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
@@ -56,6 +57,7 @@ __all__ = [
     "Flag",
     "Flushed",
     "Goaway",
+    "Message",
     "Opened",
     "PlanDiffers",
     "Refused",
@@ -67,6 +69,7 @@ __all__ = [
     "Stats",
     "Stream",
     "StreamFailed",
+    "StreamGone",
     "StreamRefused",
     "Warned",
     "WholeStream",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from millrace import _core
 from millrace.client import log_event
-from millrace.events import Closed, Event, Ready, Result, event_of, ready_of
+from millrace.events import Closed, Event, Message, Ready, Result, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
@@ -150,11 +150,12 @@ class AsyncStream:
             self.totals = event
         return event
 
-    async def __aiter__(self) -> AsyncIterator[Result]:
-        """The results, until the stream is over. Rejected, Warned and Goaway are logged; ``next`` gives all events."""
+    async def __aiter__(self) -> AsyncIterator[Result | Message]:
+        """The results and the messages of workers, until the stream is over. Rejected, Warned and Goaway are logged;
+        ``next`` gives all events."""
         while event := await self.next():
             log_event(self.name, event)
-            if isinstance(event, Result):
+            if isinstance(event, (Result, Message)):
                 yield event
 
     def close(self) -> None:

@@ -182,7 +182,7 @@ class Batch:
         results, wait for these before the call.
         """
         number = self.id
-        for unfit in self._core.done(answers, marks, endpoint, _encode):
+        for unfit in self._core.done(answers, marks, endpoint, encode_json):
             _unfit.error(f"batch {number}: {unfit}; the client receives worker_failed")
 
     def fail(self, error: BaseException) -> None:
@@ -225,4 +225,4 @@ def _plain(value: Any) -> Any:
 
 
 _unfit = QuietLog()
-_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode
+encode_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode

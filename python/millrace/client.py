@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millrace import _core
-from millrace.events import Closed, Event, Goaway, Ready, Rejected, Result, Warned, event_of, ready_of
+from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Warned, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
@@ -88,11 +88,12 @@ class Stream:
             self.totals = event
         return event
 
-    def __iter__(self) -> Iterator[Result]:
-        """The results, until the stream is over. Rejected, Warned and Goaway are logged; ``next`` gives all events."""
+    def __iter__(self) -> Iterator[Result | Message]:
+        """The results and the messages of workers, until the stream is over. Rejected, Warned and Goaway are logged;
+        ``next`` gives all events."""
         while event := self.next():
             log_event(self.name, event)
-            if isinstance(event, Result):
+            if isinstance(event, (Result, Message)):
                 yield event
 
     @staticmethod

@@ -37,6 +37,11 @@ class DeviceError(Refused):
     """
 
 
+class StreamGone(LookupError):
+    """A message cannot be sent to the client of a stream: the stream has no slot of this worker. It has ended, has moved
+    to another worker, or was never here, or the service is lost."""
+
+
 class ClientError(Exception):
     """Base of the client's errors: a stream was not opened, or cannot continue."""
 

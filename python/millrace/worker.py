@@ -11,12 +11,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from millrace import _core
-from millrace.batch import Batch
+from millrace.batch import Batch, encode_json
 from millrace.elements import DTYPES
 from millrace.errors import Refused, ServiceGone, WorkerError
 from millrace.quiet_log import QuietLog
@@ -70,8 +70,8 @@ class Worker:
     first row of every stream has RESET. ``attachments`` counts the attachments. If the pipeline's batches have another
     shape now, Refused is raised, because the model's arrays would not fit.
 
-    One thread takes batches and gives them back. Any thread and signal handlers may call ``bye``, ``interrupt`` and
-    ``close``.
+    One thread takes batches and gives them back. Any thread may call ``send``, ``bye``, ``interrupt`` and ``close``,
+    and signal handlers the last three.
     """
 
     def __init__(
@@ -245,6 +245,22 @@ class Worker:
                 failures.error(f"a batch failed: {type(error).__name__}{_message_of(error)}", error)
                 if not batch.given_back:
                     batch.fail(error)
+
+    def send(self, stream: SupportsIndex, data: Any, *, wait: float | None = 0) -> bool:
+        """Sends a message to the client of a stream that has a slot of this worker. Any thread may call it at any time,
+        also while the batch of the stream computes.
+
+        ``stream`` is the number of the stream, as in ``batch.framed.stream``. ``data`` is a JSON value, also of NumPy,
+        a str or bytes, of at most 48 KiB. The client receives it after the results and messages that were sent before.
+
+        At most 64 KiB of messages may be on the way to a client. Without room, waits for ``wait`` seconds (None:
+        without a limit), and returns False if it still does not fit, or after ``interrupt``: the model decides whether to
+        drop the message or to try again. True: the message was sent.
+
+        Raises StreamGone if the stream has no slot of this worker, ValueError if ``data`` is too long, None, an
+        exception or has no JSON text, and TypeError if it has another type.
+        """
+        return self._core.send(whole("stream", stream, 0, 2**64 - 1), data, wait, encode_json)
 
     def bye(self) -> None:
         """Leaves without losing results: the worker gets no new streams, and the service moves its streams to other

@@ -133,9 +133,12 @@ class RawWorker:
         return self
 
     def batch(self):
-        """The next batch; None at the end. Skips other messages."""
+        return self.next(wire.BATCH)
+
+    def next(self, kind):
+        """The content of the next message of this kind; None at the end. Skips others."""
         while (got := self.receive()) is not None:
-            if got[0] == wire.BATCH:
+            if got[0] == kind:
                 return got[1]
         return None
 

@@ -5,7 +5,7 @@ import collections
 import flatbuffer
 from flatbuffer import Table, Vector, u8, u32, u64
 
-HELLO, DONE, HEARTBEAT, BYE, WELCOME, BATCH, COMPANY, REFUSED = range(1, 9)
+HELLO, DONE, HEARTBEAT, BYE, WELCOME, BATCH, COMPANY, REFUSED, UNMAPPED, SEND, ROOM = range(1, 12)
 IDENTIFIER = b"MRW1"
 NONE, JSON, TEXT, BYTES, ERROR = range(5)
 START, RESET, SEGMENT, GAP, LAST, END, ABORT = 1, 2, 4, 8, 16, 32, 64
@@ -50,6 +50,11 @@ def done(batch, framed=None, marks=None, taken=0, finished=0, endpoints=None):
     return message(DONE, u64(batch), u64(taken), u64(finished), _answers(framed, endpoints), _answers(marks))
 
 
+def send(stream, data, kind=JSON, seq=0):
+    """A message to the client of a stream."""
+    return message(SEND, u64(stream), u64(seq), u8(kind), Vector("B", data))
+
+
 heartbeat = message(HEARTBEAT)
 bye = message(BYE)
 
@@ -78,6 +83,8 @@ def read(text):
                            table.bytes(11))
     if kind == COMPANY:
         return kind, table.scalars("I")[0]
+    if kind == ROOM:
+        return kind, table.scalars("QI")
     if kind == REFUSED:
         return kind, (table.string(0), table.string(1))
     return kind, None

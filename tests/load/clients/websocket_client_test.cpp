@@ -21,6 +21,9 @@ struct RecordingSink final : ClientSink {
   void received(std::uint32_t, const ReceivedResult& result, Time) override {
     record += "result:" + std::to_string(result.seq) + " ";
   }
+  void message(std::uint32_t, std::uint64_t number) override {
+    record += "message:" + std::to_string(number) + " ";
+  }
   void rejected(std::uint32_t, std::uint64_t frames) override {
     record += "rejected:" + std::to_string(frames) + " ";
   }
