@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "base/answer.h"
 
@@ -23,5 +24,18 @@ inline constexpr std::uint32_t longest_message = stream_room - room_step - messa
 inline std::uint32_t room_of(const Answer& message) {
   return static_cast<std::uint32_t>(message.data.size()) + message_overhead;
 }
+
+// Collects room that is free again until it is a step.
+class FreedRoom {
+ public:
+  // Returns the bytes to give back now; 0: none.
+  std::uint32_t add(std::uint32_t bytes) {
+    bytes_ += bytes;
+    return bytes_ < room_step ? 0 : std::exchange(bytes_, 0);
+  }
+
+ private:
+  std::uint32_t bytes_ = 0;
+};
 
 }  // namespace millrace

@@ -46,8 +46,9 @@ struct OpenWorkerStream {
   ReplayedRows rows;
   EventLines lines;
   std::uint64_t messages = 0;  // messages of workers
-  Time due = Time::max();      // its key in the set of due streams
-  bool changed = false;        // it is in the list of changed streams
+  FreedRoom freed_room;
+  Time due = Time::max();  // its key in the set of due streams
+  bool changed = false;    // it is in the list of changed streams
 };
 
 class ReplayToWorkers final : public Replay {
@@ -112,7 +113,8 @@ class ReplayToWorkers final : public Replay {
   }
 
   void on_message(StreamId id, OpenWorkerStream& stream, const WorkerMessage& message) {
-    lanes_.hub().free_room(id, room_of(message.message));
+    if (const std::uint32_t freed = stream.freed_room.add(room_of(message.message)))
+      lanes_.hub().free_room(id, freed);
     if (output_.compares()) return;
     output_.print(
         stream.lines.line(client_event::Message{stream.messages++, message.seq, message.message}));

@@ -5,8 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "base/message_room.h"
-
 namespace millrace {
 namespace {
 
@@ -265,19 +263,17 @@ void Stream::message(WorkerMessage message, Time now) {
   const std::uint32_t room = room_of(message.message);
   if (tap_) tap_->message(head.number, head.seq, message.message);
   if (!client_listens_) return free_room(room);
-  unwritten_.add_message(room);
   try {
+    unwritten_.add_message(room);
     client_->message(head, message.message);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::internal, "no memory for a message", now);
   }
 }
 
-// Small amounts are collected, so that not every message causes one of the lane.
 void Stream::free_room(std::uint32_t bytes) {
-  freed_room_ += bytes;
-  if (freed_room_ < room_step) return;
-  links_.host.free_room(settings_.id, std::exchange(freed_room_, 0));
+  if (const std::uint32_t freed = freed_room_.add(bytes))
+    links_.host.free_room(settings_.id, freed);
 }
 
 void Stream::written(std::size_t results, Time now) {

@@ -11,6 +11,7 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error_code.h"
+#include "base/message_room.h"
 #include "base/returned.h"
 #include "base/time.h"
 #include "streams/client_output.h"
@@ -145,8 +146,8 @@ class Stream final : public StreamInput {
   Intake intake_;
   std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
   UnwrittenResults unwritten_;
-  std::uint64_t messages_ = 0;    // messages of workers to the client
-  std::uint32_t freed_room_ = 0;  // bytes that the lane does not know yet
+  std::uint64_t messages_ = 0;  // messages of workers to the client
+  FreedRoom freed_room_;
   RowWaits waits_;
 
   Input input_ = Input::open;

@@ -138,8 +138,9 @@ void receive(StreamPipe& pipe, const cp::ToClient& message) { std::visit(Receive
 bool receive_bytes(StreamPipe& pipe, Bytes message) {
   cp::Decoder decoder(message.size());
   const auto decoded = decoder.to_client(message);
-  const bool known = decoded && (std::holds_alternative<cp::Result>(*decoded) ||
-                                 std::holds_alternative<cp::Message>(*decoded));
+  if (!decoded) return decoded.error() == WireError::unknown;  // a later version sends it: ignored
+  const bool known = (std::holds_alternative<cp::Result>(*decoded) ||
+                      std::holds_alternative<cp::Message>(*decoded));
   if (known) receive(pipe, *decoded);
   return known;
 }

@@ -107,6 +107,7 @@ bool ZeromqTransport::receive() {
 
 void ZeromqTransport::handle(Bytes bytes) {
   const auto message = decoder_.to_client(bytes);
+  if (!message && message.error() == WireError::unknown) return;  // a later version sends it
   if (!message) return lose_connection("the service sent an invalid message");
   const auto number = std::visit(StreamOf(), *message);
   if (!number) return lose_connection(reason(*message));

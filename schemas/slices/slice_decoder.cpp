@@ -107,38 +107,38 @@ bool read_events(const recorded::Slice& in, std::size_t frame_bytes,
 
 bool is_answer(Answer::Kind kind, std::string_view data) {
   switch (kind) {
-    case Answer::Kind::none: return false;
+    case Answer::Kind::none:
+    case Answer::Kind::pending: return false;
     case Answer::Kind::json: return is_json(data);
     case Answer::Kind::text: return is_utf8(data);
     default: return true;
   }
 }
 
-bool set(RecordedAnswer& answer, const recorded::AnswerEntry& entry) {
-  answer.batch = BatchId{entry.batch()};
-  return true;
+RecordedAnswer item_of(const recorded::AnswerEntry& entry) {
+  return {.seq = entry.seq(), .batch = BatchId{entry.batch()}};
 }
-bool set(RecordedMessage& message, const recorded::AnswerEntry& entry) {
-  message.number = entry.batch();
-  return message.kind != Answer::Kind::error;
+RecordedMessage item_of(const recorded::MessageEntry& entry) {
+  return {.seq = entry.seq(), .number = entry.number()};
 }
+constexpr Answer::Kind last_kind(const RecordedAnswer&) { return Answer::Kind::error; }
+constexpr Answer::Kind last_kind(const RecordedMessage&) { return Answer::Kind::bytes; }
 
-// Reads answers, or messages, whose data is `rest`.
-template <class One>
-bool read_answers(const flatbuffers::Vector<const recorded::AnswerEntry*>* answers,
-                  std::string_view rest, std::vector<One>& out) {
+// Reads answers, or messages. `rest` has their data.
+template <class Entries, class One>
+bool read_answers(const Entries* entries, std::string_view rest, std::vector<One>& out) {
   out.clear();
-  if (!answers) return rest.empty();
-  if (!wire::is_aligned(*answers)) return false;
-  out.reserve(answers->size());
-  for (const recorded::AnswerEntry* entry : *answers) {
-    if (entry->kind() >= count_of<Answer::Kind>() || entry->length() > rest.size()) return false;
-    const auto kind = static_cast<Answer::Kind>(entry->kind());
-    const std::string_view data = rest.substr(0, entry->length());
-    if (!is_answer(kind, data)) return false;
-    rest.remove_prefix(data.size());
-    out.push_back({.seq = entry->seq(), .kind = kind, .data = data});
-    if (!set(out.back(), *entry)) return false;
+  if (!entries) return rest.empty();
+  if (!wire::is_aligned(*entries)) return false;
+  out.reserve(entries->size());
+  for (const auto* entry : *entries) {
+    One one = item_of(*entry);
+    one.kind = static_cast<Answer::Kind>(entry->kind());
+    if (one.kind > last_kind(one) || entry->length() > rest.size()) return false;
+    one.data = rest.substr(0, entry->length());
+    if (!is_answer(one.kind, one.data)) return false;
+    rest.remove_prefix(one.data.size());
+    out.push_back(one);
   }
   return rest.empty();
 }

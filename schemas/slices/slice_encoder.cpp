@@ -78,21 +78,23 @@ ByteVector encode_data(Builder& builder, std::span<const One> answers) {
   return vector;
 }
 
-std::uint64_t number_of(const RecordedAnswer& answer) { return number(answer.batch); }
-std::uint64_t number_of(const RecordedMessage& message) { return message.number; }
+recorded::AnswerEntry entry_of(const RecordedAnswer& answer) {
+  return {answer.seq, number(answer.batch), static_cast<std::uint32_t>(answer.data.size()),
+          static_cast<std::uint8_t>(answer.kind)};
+}
+recorded::MessageEntry entry_of(const RecordedMessage& message) {
+  return {message.seq, message.number, static_cast<std::uint32_t>(message.data.size()),
+          static_cast<std::uint8_t>(message.kind)};
+}
 
 template <class One>
-auto encode_entries(Builder& builder, std::span<const One> answers) {
-  using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::AnswerEntry*>>;
-  if (answers.empty()) return Vector();
-  return builder.CreateVectorOfStructs<recorded::AnswerEntry>(
-      answers.size(), [answers](std::size_t i, recorded::AnswerEntry* out) {
-        const One& answer = answers[i];
-        assert(answer.kind != Answer::Kind::none);
-        *out = recorded::AnswerEntry(answer.seq, number_of(answer),
-                                     static_cast<std::uint32_t>(answer.data.size()),
-                                     static_cast<std::uint8_t>(answer.kind));
-      });
+auto encode_entries(Builder& builder, std::span<const One> all) {
+  using Entry = decltype(entry_of(all.front()));
+  if (all.empty()) return flatbuffers::Offset<flatbuffers::Vector<const Entry*>>();
+  return builder.CreateVectorOfStructs<Entry>(all.size(), [all](std::size_t i, Entry* out) {
+    assert(all[i].kind != Answer::Kind::none);
+    *out = entry_of(all[i]);
+  });
 }
 
 recorded::Lost encode_lost(const LostEvents& lost) {

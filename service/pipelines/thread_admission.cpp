@@ -9,7 +9,7 @@ namespace millrace {
 
 ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
                                  const Thread& thread)
-    : thread_(thread), next_id_(thread.index) {
+    : thread_(thread), next_id_(thread.shared.first_stream + thread.index) {
   for (const auto& pipeline : pipelines)
     pipelines_.push_back(std::make_unique<PipelineStreams>(
         *pipeline, PipelineStreams::Thread{table_, thread.shared.names, thread.log}));
@@ -133,7 +133,8 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
   if (request.id.empty()) {
-    request.id = thread_.shared.name_prefix + std::to_string(number(id));
+    request.id =
+        thread_.shared.name_prefix + std::to_string(number(id) - thread_.shared.first_stream);
     // A client has this name only if it guessed it; then any other name will do.
     while (!thread_.shared.names.reserve(request.id)) request.id += "x";
   }

@@ -29,6 +29,9 @@ struct SharedAdmission {
   Budget connections;             // 1 for each stream, until its last row is done
   ClientGate gate;                // the gate of all listeners for clients
   const std::string name_prefix;  // prefix of names that the service chooses
+  // The number of the first stream: different for each process, so that a worker that attaches to
+  // the next one cannot mean a stream of the one before.
+  const std::uint64_t first_stream = 0;
   // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
   const bool explain = false;  // streams may ask for explanations

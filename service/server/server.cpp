@@ -29,6 +29,11 @@ std::string random_name_prefix() {
   return name + "-";
 }
 
+// Below 2^52, so that each number of a stream is exact in JSON.
+std::uint64_t random_first_stream() {
+  return std::uint64_t{std::random_device()() % (1u << 20)} << 32;
+}
+
 // The time between two evictions: the memory of the first stream is free when its connection has
 // ended.
 constexpr auto eviction_period = std::chrono::seconds(1);
@@ -68,6 +73,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),
+          .first_stream = random_first_stream(),
           .explain = options_.listen.explain || options_.listen.try_page},
       slab_bytes_(options_.limits.slab_bytes),
       remote_budgets_(unread_bytes(options_.limits)),

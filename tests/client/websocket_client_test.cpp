@@ -159,10 +159,13 @@ TEST_CASE("a stream that asks for explanations has one with each result") {
   CHECK(explain().empty());
 }
 
-TEST_CASE("an answer of bytes is received as a result") {
+TEST_CASE("an answer of bytes is received as a result, after a message of a later version") {
   ScriptedService service([](Connection& connection, std::string) -> Task<> {
     co_await send_text(connection, ready);
     client_protocol::Encoder encoder;
+    const Bytes unknown = encoder.encode(client_protocol::Reset{});  // unknown to clients
+    const std::string later(reinterpret_cast<const char*>(unknown.data()), unknown.size());
+    co_await connection.send(Kind::binary, later);
     const client_protocol::Result result{
         .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_in("\1\2")};
     const Bytes bytes = encoder.encode(result);

@@ -244,6 +244,20 @@ TEST_CASE(
   CHECK(results_of_slow(stream) == 16);  // 66 bytes each
 }
 
+TEST_CASE("a message over ZeroMQ that only a later version knows is ignored") {
+  ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
+    echo()(router, message);
+    if (!std::holds_alternative<cp::Flush>(message)) return;
+    router.reply(cp::Reset{.stream = 1});  // unknown to clients
+    router.reply(cp::Result{.stream = 1, .data = bytes_in("aa")});
+  });
+  Client client(service.url());
+  ClientStream stream = client.open();
+  stream.flush();
+  stream.end();
+  CHECK(answers_of(stream).size() == 1);
+}
+
 TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user takes them") {
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     echo()(router, message);

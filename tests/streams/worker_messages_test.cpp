@@ -58,7 +58,10 @@ TEST_CASE_METHOD(MessagedStream, "room is free when messages were written, in st
 TEST_CASE_METHOD(MessagedStream, "the stream is closed when its messages were written") {
   send(10);
   stream.end(now);
+  message(0, "a");
   answer(2, Answer::Kind::none);
+  CHECK_FALSE(stream.finished());
+  stream.written(1, now);
   CHECK(stream.finished());
 }
 
