@@ -155,7 +155,7 @@ void Batcher::release(Slot slot) {
   free(held);
 }
 
-std::vector<ReadyRow> Batcher::remove(Slot slot) {
+std::vector<ReadyRow> Batcher::take(Slot slot) {
   SlotRows& held = slots_[number(slot)];
   assert(held.taken);
   std::vector<ReadyRow> rows;
@@ -164,9 +164,15 @@ std::vector<ReadyRow> Batcher::remove(Slot slot) {
   if (!rows.empty()) list_of(rows.front()).erase(number(slot));
   waiting_ -= rows.size();
   leading_ -= held.leading;
-  if (!held.ended) --open_;
   held.leading = 0;
   held.rows.clear();
+  return rows;
+}
+
+std::vector<ReadyRow> Batcher::remove(Slot slot) {
+  std::vector<ReadyRow> rows = take(slot);
+  SlotRows& held = slots_[number(slot)];
+  if (!held.ended) --open_;
   free(held);
   return rows;
 }

@@ -84,6 +84,8 @@ class Batcher {
   // The END row is done: frees the slot. Requires: it was in a batch.
   void release(Slot slot);
 
+  // Removes the rows of a stream that are in no batch, and returns them in order.
+  std::vector<ReadyRow> take(Slot slot);
   // Removes a stream before its END row: returns its rows that are in no batch, in order, and frees
   // its slot.
   std::vector<ReadyRow> remove(Slot slot);

@@ -71,6 +71,7 @@ bool read(const wire::Answers* in, std::vector<Answer>& out) {
     const auto text = pieces.next(in->lengths()->Get(i));
     const std::uint8_t endpoint = endpoints ? endpoints->Get(i) : 0;
     if (kind >= count_of<Answer::Kind>() || endpoint > 1 || !text) return false;
+    if (static_cast<Answer::Kind>(kind) == Answer::Kind::pending && !text->empty()) return false;
     out.push_back(read_answer(static_cast<Answer::Kind>(kind), *text, endpoint == 1));
   }
   return pieces.empty();
@@ -95,6 +96,14 @@ std::optional<Send> read(const wire::Send& in) {
   return send;
 }
 
+std::optional<LateAnswer> read(const wire::LateAnswer& in) {
+  const auto kind = static_cast<Answer::Kind>(in.kind());
+  if (in.kind() >= count_of<Answer::Kind>() || kind == Answer::Kind::pending) return std::nullopt;
+  return LateAnswer{.stream = StreamId{in.stream()},
+                    .seq = in.seq(),
+                    .answer = read_answer(kind, wire::text_of(in.data()), in.endpoint())};
+}
+
 }  // namespace
 
 Result<ToService, WireError> Decoder::to_service(Bytes message) {
@@ -108,6 +117,8 @@ Result<ToService, WireError> Decoder::to_service(Bytes message) {
     case wire::WorkerBody::Bye: return ToService(Bye{});
     case wire::WorkerBody::Unmapped: return ToService(Unmapped{});
     case wire::WorkerBody::Send: return checked<Send, ToService>(read(*root->body_as_Send()));
+    case wire::WorkerBody::LateAnswer:
+      return checked<LateAnswer, ToService>(read(*root->body_as_LateAnswer()));
     case wire::WorkerBody::Done:
       if (!read(*root->body_as_Done(), done_)) return WireError::meaning;
       return ToService(std::move(done_));

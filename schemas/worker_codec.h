@@ -40,6 +40,7 @@ class Encoder {
   Bytes encode(const Unmapped& unmapped);
   Bytes encode(const Send& send);
   Bytes encode(const Room& room);
+  Bytes encode(const LateAnswer& late);
 
   // A batch with `tensor` in place of batch.tensor.
   Bytes encode(const HandedBatch& batch, Bytes tensor);

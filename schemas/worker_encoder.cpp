@@ -61,6 +61,11 @@ flatbuffers::Offset<wire::Answers> encode_answers(Builder& builder,
   return wire::CreateAnswers(builder, kinds_vector, lengths_vector, text, endpoints);
 }
 
+ByteVector encode_data(Builder& builder, const Answer& answer) {
+  return builder.CreateVector(reinterpret_cast<const std::uint8_t*>(answer.data.data()),
+                              answer.data.size());
+}
+
 auto encode_rows(Builder& builder, const std::vector<RowEntry>& rows) {
   return builder.CreateVectorOfStructs<wire::RowEntry>(
       rows.size(), [&rows](std::size_t i, wire::RowEntry* out) {
@@ -237,11 +242,17 @@ Bytes Encoder::encode(const Unmapped&) {
 
 Bytes Encoder::encode(const Send& send) {
   const wire::Writing writing(*builder_);
-  const std::string& data = send.message.data;
-  const auto bytes =
-      builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
+  const auto bytes = encode_data(*builder_, send.message);
   return finish(*builder_, wire::CreateSend(*builder_, number(send.stream), send.seq,
                                             static_cast<std::uint8_t>(send.message.kind), bytes));
+}
+
+Bytes Encoder::encode(const LateAnswer& late) {
+  const wire::Writing writing(*builder_);
+  const auto bytes = encode_data(*builder_, late.answer);
+  return finish(*builder_, wire::CreateLateAnswer(*builder_, number(late.stream), late.seq,
+                                                  static_cast<std::uint8_t>(late.answer.kind),
+                                                  bytes, late.answer.endpoint));
 }
 
 Bytes Encoder::encode(const Room& room) {

@@ -144,7 +144,16 @@ struct Send {
   bool operator==(const Send&) const = default;
 };
 
+// worker -> service: the answer to a row whose answer in Done was `pending`.
+struct LateAnswer {
+  StreamId stream{};
+  std::uint64_t seq = 0;
+  Answer answer;  // not pending
+  bool operator==(const LateAnswer&) const = default;
+};
+
 // service -> worker: messages to the client of this stream were written, whose room is free again.
+// Without bytes: the stream, to which the worker sent a message, is not at this worker any more.
 struct Room {
   StreamId stream{};
   std::uint32_t bytes = 0;
@@ -183,7 +192,7 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped, Send>;
+using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped, Send, LateAnswer>;
 using ToWorker = std::variant<Welcome, HandedBatch, Heartbeat, Bye, Company, Refused, Room>;
 
 }  // namespace worker_protocol

@@ -89,6 +89,7 @@ Answer answer_of(nb::handle value, nb::handle encode, bool& fits) {
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
     return {Kind::bytes, content_of(value)};
   if (PyExceptionInstance_Check(object)) return error_of(value);
+  if (nb::isinstance<Pending>(value)) return {Kind::pending};
   return answer_or_error(
       Kind::json, [&] { return encode(value); }, fits);
 }
@@ -161,11 +162,11 @@ std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle
   return answers;
 }
 
-Answer message_from(nb::handle value, nb::handle encode) {
+Answer answer_from(nb::handle value, nb::handle encode) {
   bool fits = true;
-  Answer message = answer_of(value, encode, fits);
-  if (!fits) throw nb::value_error(("the message cannot be sent: " + message.data).c_str());
-  return message;
+  Answer answer = answer_of(value, encode, fits);
+  if (!fits) throw nb::value_error(("the value cannot be sent: " + answer.data).c_str());
+  return answer;
 }
 
 void set_endpoints(std::vector<Answer>& answers, nb::handle given, AnswerCount count) {

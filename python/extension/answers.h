@@ -23,9 +23,10 @@ struct AnswerCount {
 // Returns an answer for each row. `given` is a sequence, or an array (an object with tolist())
 // whose first axis is the rows. For None, and for an empty `given`, the result is empty.
 //
-// A str is text, bytes are bytes, an exception is an error, and None is Kind::none. Any other value
-// is JSON: `encode` makes its text. A value without a JSON text (NaN, a lone surrogate) is an error
-// of its row, and a line is added to `unfit`: "the answer to row 2 cannot be sent: ValueError:
+// A str is text, bytes are bytes, an exception is an error, None is Kind::none, and an object of
+// type Pending is Kind::pending. Any other value is JSON: `encode` makes its text. A value without
+// a JSON text (NaN, a lone surrogate) is an error of its row, and a line is added to `unfit`: "the
+// answer to row 2 cannot be sent: ValueError:
 // ...".
 //
 // Raises ValueError for a wrong count, TypeError if `given` is neither a sequence nor an array, and
@@ -35,12 +36,14 @@ struct AnswerCount {
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count, nanobind::handle encode,
                                  std::vector<std::string>& unfit);
 
-// The message to a client that `value` is: a str is text, bytes are bytes, and any other value but
-// None and exceptions is JSON. Raises ValueError for a value without a JSON text, and the
+// One value as in answers_from(). Raises ValueError for a value without a JSON text, and the
 // exceptions of `encode`.
 //
 // Requires: the GIL.
-Answer message_from(nanobind::handle value, nanobind::handle encode);
+Answer answer_from(nanobind::handle value, nanobind::handle encode);
+
+// The type of `millrace.pending`, which stands for an answer that follows.
+struct Pending {};
 
 // Sets which answers end the segments of their rows. `given` is a mask of the rows: a sequence or
 // an array of bools. `answers` are those of answers_from(); if it is empty, it becomes answers

@@ -67,14 +67,31 @@ std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
   }
 }
 
+// A lost service is reported by next().
+template <class Sends>
+auto Attachment::sent(Sends sends) {
+  const WithoutGil waits;
+  try {
+    return sends();
+  } catch (const WorkerError& error) {
+    throw StreamGone(error.what());
+  }
+}
+
 bool Attachment::send(std::uint64_t stream, const Answer& message, std::optional<double> seconds) {
-  return wait_for(deadline_in(seconds), [&](Time until) {
-    try {
+  for (const Time deadline = deadline_in(seconds);;) {
+    const bool done = sent([&] {
+      const Time until =
+          deadline == Time::min() ? deadline : std::min(deadline, Clock::now() + signal_interval);
       return worker_.send(StreamId{stream}, message, until);
-    } catch (const WorkerError& error) {  // reported by next()
-      throw StreamGone(error.what());
-    }
-  });
+    });
+    if (done || Clock::now() >= deadline || interrupted_) return done;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+void Attachment::answer(std::uint64_t stream, std::uint64_t seq, const Answer& answer) {
+  sent([&] { worker_.answer(StreamId{stream}, seq, answer); });
 }
 
 template <class Gives>
@@ -98,14 +115,28 @@ void Attachment::fail(WorkerBatch& batch, const std::string& why) {
 
 void add_attachment(nb::module_& module) {
   nb::register_exception_translator(translate_attach_error);
+  nb::class_<Pending>(module, "Pending").def("__repr__", [](const Pending&) {
+    return "millrace.pending";
+  });
+  module.attr("pending") = nb::cast(Pending());
   nb::class_<Attachment>(module, "Attachment")
       .def("__init__", &make)
       .def("next", &next_batch<Attachment>, nb::arg("seconds").none())
       .def(
           "send",
           [](Attachment& a, std::uint64_t stream, nb::handle data, std::optional<double> seconds,
-             nb::handle encode) { return a.send(stream, message_from(data, encode), seconds); },
+             nb::handle encode) { return a.send(stream, answer_from(data, encode), seconds); },
           nb::arg("stream"), nb::arg("data").none(), nb::arg("seconds").none(), nb::arg("encode"))
+      .def(
+          "answer",
+          [](Attachment& a, std::uint64_t stream, std::uint64_t seq, nb::handle data, bool endpoint,
+             nb::handle encode) {
+            Answer answer = answer_from(data, encode);
+            answer.endpoint = endpoint;
+            a.answer(stream, seq, answer);
+          },
+          nb::arg("stream"), nb::arg("seq"), nb::arg("data").none(), nb::arg("endpoint"),
+          nb::arg("encode"))
       .def("bye", &Attachment::bye, nb::call_guard<WithoutGil>())
       .def("close", &Attachment::close, nb::call_guard<WithoutGil>())
       .def("interrupt", &Attachment::interrupt)

@@ -52,8 +52,9 @@ class Attachment : public BatchSource {
             std::span<const Answer> mark_answers) override;
   void fail(WorkerBatch& batch, const std::string& why) override;
 
-  // Waits without the GIL, and runs Python's signal handlers meanwhile. `message`: message_from().
+  // Waits without the GIL, and runs Python's signal handlers meanwhile.
   bool send(std::uint64_t stream, const Answer& message, std::optional<double> seconds);
+  void answer(std::uint64_t stream, std::uint64_t seq, const Answer& answer);
 
   void bye() { worker_.bye(); }
   void close() { worker_.close(); }
@@ -65,6 +66,8 @@ class Attachment : public BatchSource {
  private:
   template <class Gives>
   void give_back(Gives gives);
+  template <class Sends>
+  auto sent(Sends sends);
 
   Worker worker_;
   std::size_t credits_;

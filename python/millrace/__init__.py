@@ -36,6 +36,9 @@ from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
 
+#: The answer to a row that ``Worker.answer`` gives later.
+pending = _core.pending
+
 __version__ = _core.version  # not pip's: the folder also works without pip
 
 __all__ = [
@@ -78,6 +81,7 @@ __all__ = [
     "catalogs",
     "chunks",
     "connect",
+    "pending",
     "progress",
     "recordings",
     "values",

@@ -165,6 +165,7 @@ class Batch:
         - a JSON value, also a NumPy scalar or array, or a str: the client receives it as ``data``
         - bytes: the client receives them as they are
         - None: the client receives no message
+        - ``millrace.pending``: the answer follows with ``Worker.answer``, so the batch is given back without it
         - an exception, such as ``Failure``: an error of this row only
         - NaN, infinity, or a str with half a surrogate pair: also an error of its row, which is logged (at most one
           per second)

@@ -15,7 +15,8 @@ from typing import Any
 from millrace import _core
 from millrace.errors import DataError, PlanDiffers, Refused, ServiceGone, WorkerError
 from millrace.plan_origin import difference_of
-from millrace.worker import PASSING, Outage
+from millrace.outage import Outage
+from millrace.worker import PASSING
 
 _log = logging.getLogger("millrace")
 _WAIT = 30.0  # seconds for which the first attachment waits for a server that does not listen yet

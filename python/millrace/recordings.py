@@ -181,11 +181,11 @@ class Stream:
 
     def answers(self) -> list[Answer]:
         """Returns the recorded answers in order."""
-        return [Answer(*place, kind, _value_of(kind, data)) for *place, kind, data in self._core.answers()]
+        return [Answer(seq, batch, kind, _value_of(kind, data)) for seq, batch, kind, data in self._core.answers()]
 
     def messages(self) -> list[Message]:
         """Returns the recorded messages of workers in order."""
-        return [Message(*place, kind, _value_of(kind, data)) for *place, kind, data in self._core.messages()]
+        return [Message(seq, number, kind, _value_of(kind, data)) for seq, number, kind, data in self._core.messages()]
 
     def missing(self) -> list[Missing]:
         """Returns the parts that were not recorded, or cannot be read, in order. Empty if all is there."""

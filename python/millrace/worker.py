@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,29 +18,16 @@ from millrace import _core
 from millrace.batch import Batch, encode_json
 from millrace.elements import DTYPES
 from millrace.errors import Refused, ServiceGone, WorkerError
+from millrace.outage import Outage
 from millrace.quiet_log import QuietLog
 from millrace.request import text, whole
+from millrace.rows import Row
 
 _log = logging.getLogger("millrace")
 
-_PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
 _POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
 PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
-
-
-class Outage:
-    """A time without a service: when to attach again, and until when to try."""
-
-    def __init__(self, timeout: float) -> None:
-        self.give_up = time.monotonic() + timeout
-        self._pause = _PAUSES[0]
-        self.postpone()
-
-    def postpone(self) -> None:
-        """Sets the time of the next attempt. Pauses double, and are random, so that workers do not return together."""
-        self.retry_at = time.monotonic() + random.uniform(self._pause / 2, self._pause)
-        self._pause = min(2 * self._pause, _PAUSES[1])
 
 
 def _message_of(error: Exception) -> str:
@@ -70,7 +56,7 @@ class Worker:
     first row of every stream has RESET. ``attachments`` counts the attachments. If the pipeline's batches have another
     shape now, Refused is raised, because the model's arrays would not fit.
 
-    One thread takes batches and gives them back. Any thread may call ``send``, ``bye``, ``interrupt`` and ``close``,
+    One thread takes batches and gives them back. Any thread may call ``send``, ``answer``, ``bye``, ``interrupt`` and ``close``,
     and signal handlers the last three.
     """
 
@@ -251,16 +237,28 @@ class Worker:
         also while the batch of the stream computes.
 
         ``stream`` is the number of the stream, as in ``batch.framed.stream``. ``data`` is a JSON value, also of NumPy,
-        a str or bytes, of at most 48 KiB. The client receives it after the results and messages that were sent before.
+        a str or bytes, of at most 49 088 bytes. The client receives it after the results and messages that were sent before.
 
         At most 64 KiB of messages may be on the way to a client. Without room, waits for ``wait`` seconds (None:
-        without a limit), and returns False if it still does not fit, or after ``interrupt``: the model decides whether to
+        without a limit), and returns False if it still does not fit, or after ``interrupt`` if no thread waits in ``next``: the model decides whether to
         drop the message or to try again. True: the message was sent.
 
         Raises StreamGone if the stream has no slot of this worker, ValueError if ``data`` is too long, None, an
         exception or has no JSON text, and TypeError if it has another type.
         """
         return self._core.send(whole("stream", stream, 0, 2**64 - 1), data, wait, encode_json)
+
+    def answer(self, row: Row, data: Any, *, endpoint: bool = False) -> None:
+        """Gives the answer to a row to which ``batch.done`` gave ``millrace.pending``. Any thread may call it, after
+        ``done``, at most the pipeline's ``answer_wait`` (10 s) later. Results of later rows of the stream wait for it.
+
+        ``row`` is the row, as in ``batch.framed`` or ``batch.marks``. ``data`` is an answer as in ``Batch.done``. After
+        the time limit, the row has failed with ``worker_failed``, and the answer is ignored.
+
+        Raises ValueError if the row is not pending, or for an answer that cannot be sent, TypeError for an answer of
+        another type, and StreamGone if the stream has ended or the service is lost.
+        """
+        self._core.answer(row.stream, row.seq, data, bool(endpoint), encode_json)
 
     def bye(self) -> None:
         """Leaves without losing results: the worker gets no new streams, and the service moves its streams to other

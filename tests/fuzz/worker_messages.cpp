@@ -48,6 +48,10 @@ struct Check {
             "a message has data");
     require(send.message.data.size() <= longest_message, "a message fits into the room");
   }
+  void operator()(const wp::LateAnswer& late) const {
+    check_answers({late.answer});
+    require(late.answer.kind != Answer::Kind::pending, "a late answer is an answer");
+  }
   void operator()(const wp::Room& room) const {
     require(room.bytes <= stream_room, "room is at most that of a stream");
   }

@@ -93,10 +93,10 @@ class Messages(WorkerTest):
 
     def test_what_is_no_message_is_refused_and_harms_nothing(self):
         for stream, number, batch in self.clients():
-            for value, error, words in ((float("nan"), ValueError, "the message cannot be sent: ValueError"),
+            for value, error, words in ((float("nan"), ValueError, "the value cannot be sent: ValueError"),
                                         (None, ValueError, "a message must be valid JSON, valid text, or bytes"),
                                         (millrace.Failure("no"), ValueError, "a message must be"),
-                                        ("\ud800", ValueError, "the message cannot be sent: UnicodeEncodeError"),
+                                        ("\ud800", ValueError, "the value cannot be sent: UnicodeEncodeError"),
                                         (object(), TypeError, "object is not a JSON value"),
                                         (bytes(LONGEST + 1), ValueError, f"a message has at most {LONGEST} bytes")):
                 with self.subTest(repr(value)[:20]), self.assertRaisesRegex(error, words):

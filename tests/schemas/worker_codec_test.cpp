@@ -295,7 +295,7 @@ TEST_CASE("a Welcome with impossible values is refused for its meaning") {
 }
 
 TEST_CASE("a Done or Refused with impossible values is refused for its meaning") {
-  CHECK(service_refuses(done, [](Done& d) { d.answers[0].kind = static_cast<Answer::Kind>(5); }));
+  CHECK(service_refuses(done, [](Done& d) { d.answers[0].kind = static_cast<Answer::Kind>(6); }));
   const Refused refused{.code = "conflict", .message = "no"};
   CHECK(worker_refuses(refused, [](Refused& r) { r.message = "a\nb"; }));
   CHECK(worker_refuses(refused, [](Refused& r) { r.code = "\xff"; }));

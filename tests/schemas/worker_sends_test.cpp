@@ -17,10 +17,13 @@ namespace {
 const Send sent{
     .stream = StreamId{11}, .seq = 9, .message = {Answer::Kind::json, R"({"token":"a"})"}};
 
-auto received(const Send& message) {
+auto at_the_service(const auto& message) {
   Encoder encoder;
   return Decoder(1 << 20).to_service(encoder.encode(message));
 }
+auto received(const Send& message) { return at_the_service(message); }
+auto received(const LateAnswer& message) { return at_the_service(message); }
+auto received(const Done& message) { return at_the_service(message); }
 auto received(const auto& message) {
   Encoder encoder;
   return Decoder(1 << 20).to_worker(encoder.encode(message));
@@ -52,6 +55,31 @@ TEST_CASE("a message of a worker is unchanged when it is written and read") {
   CHECK(std::get<Send>(*received(bytes)) == bytes);
 }
 
+TEST_CASE("an answer that follows later is unchanged when it is written and read") {
+  const Done pending{.batch = BatchId{7},
+                     .answers = {{.kind = Answer::Kind::pending, .endpoint = true}, {}},
+                     .mark_answers = {{.kind = Answer::Kind::pending}},
+                     .taken = {},
+                     .done = {}};
+  CHECK(std::get<Done>(*received(pending)) == pending);
+  const LateAnswer late{StreamId{11}, 9, {Answer::Kind::bytes, "\0\xff"s, true}};
+  CHECK(std::get<LateAnswer>(*received(late)) == late);
+  const LateAnswer none{StreamId{11}, 9, {}};
+  CHECK(std::get<LateAnswer>(*received(none)) == none);
+  const LateAnswer wrong{StreamId{11}, 9, {Answer::Kind::json, "{"}};
+  CHECK(std::get<LateAnswer>(*received(wrong)).answer.kind == Answer::Kind::error);
+}
+
+TEST_CASE("an answer is pending only in Done, and then without data") {
+  CHECK(refused(LateAnswer{StreamId{1}, 0, {Answer::Kind::pending}}));
+  CHECK(refused(LateAnswer{StreamId{1}, 0, {static_cast<Answer::Kind>(6)}}));
+  CHECK(refused(Done{.batch = BatchId{1},
+                     .answers = {{Answer::Kind::pending, "x"}},
+                     .mark_answers = {},
+                     .taken = {},
+                     .done = {}}));
+}
+
 TEST_CASE("room is unchanged when it is written and read") {
   const Room room{.stream = StreamId{11}, .bytes = stream_room};
   CHECK(std::get<Room>(*received(room)) == room);
@@ -71,6 +99,7 @@ TEST_CASE("messages of workers and their room equal the golden files") {
     CHECK(copy_of(bytes) == golden(name, bytes));
   };
   check("worker_send.bin", sent);
+  check("worker_late_answer.bin", LateAnswer{StreamId{11}, 9, {Answer::Kind::text, "late", true}});
   check("worker_room.bin", Room{.stream = StreamId{11}, .bytes = 16384});
 }
 

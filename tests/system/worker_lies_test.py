@@ -24,7 +24,7 @@ INVALID = {
     "the second batch first": lambda batch: wire.done(batch.id + 1),
     "too many answers": lambda batch: wire.done(batch.id, TWO),
     "answers to marker rows that do not exist": lambda batch: wire.done(batch.id, None, TWO),
-    "an unknown kind of answer": raw_done([5], [1], b"1"),
+    "an unknown kind of answer": raw_done([6], [1], b"1"),
     "more lengths than kinds": raw_done([1], [1, 0], b"1"),
     "lengths beyond the text": raw_done([1], [2], b"1"),
     "lengths that leave text over": raw_done([1], [0], b"1"),

@@ -94,7 +94,8 @@ class AttachedWorkers {
   bool leave_copies_to_worker(LaneId lane, const std::string& why);
   // Sends a batch to its worker, and copies of it to the watchers that are not too far behind.
   void hand_over(AttachedWorker& worker, const worker_protocol::HandedBatch& batch);
-  // Notifies the worker of a lane, if there is one, that a stream has room again.
+  // Notifies the worker of a lane, if there is one, that a stream has room again; without
+  // bytes: that the stream is not there any more.
   void give_room(LaneId lane, const worker_protocol::Room& room);
   // Updates the worker's share in the gauges of slabs.
   void update_slab_gauges(AttachedWorker& worker) {

@@ -86,6 +86,8 @@ void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
     return this->receive_done(*lane, std::move(*done));
   if (auto* send = std::get_if<wp::Send>(&message))
     return receive_send(link, *lane, std::move(*send));
+  if (auto* late = std::get_if<wp::LateAnswer>(&message))
+    return receive_late(*lane, std::move(*late));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return receive_unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
@@ -143,12 +145,21 @@ void Hub::receive_done(LaneId lane, wp::Done done) {
   settle(now);
 }
 
+void Hub::receive_late(LaneId lane, wp::LateAnswer late) {
+  const Time now = Clock::now();
+  if (!lanes_.answer(lane, late.stream, late.seq, late.answer, now))
+    return stats_.results[ResultStatus::late].add();
+  settle(now);
+}
+
 void Hub::receive_send(WorkerConnection& link, LaneId lane, wp::Send send) {
   switch (lanes_.send(lane, send.stream, send.seq, send.message)) {
     case Lanes::SendResult::wrong:
       return protocol_error(
           link, "a message beyond the room of its stream, or about a row that it never had");
-    case Lanes::SendResult::late: return stats_.messages[MessageStatus::late].add();
+    case Lanes::SendResult::late:
+      workers_.give_room(lane, {send.stream, 0});
+      return stats_.messages[MessageStatus::late].add();
     case Lanes::SendResult::accepted: stats_.messages[MessageStatus::ok].add(); send_returned();
   }
 }

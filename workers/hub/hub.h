@@ -120,6 +120,7 @@ class Hub final : public WorkerHost {
   void receive_bye(LaneId lane);
   void receive_unmapped(LaneId lane);
   void receive_done(LaneId lane, worker_protocol::Done done);
+  void receive_late(LaneId lane, worker_protocol::LateAnswer late);
   void receive_send(WorkerConnection& link, LaneId lane, worker_protocol::Send send);
   void remove_lost(LaneId lane, std::string_view why,
                    const std::optional<worker_protocol::Refused>& refused, Time now);

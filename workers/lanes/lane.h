@@ -67,6 +67,10 @@ class Lane {
   Batch finish(Time now);
   void reuse(Batch batch);
 
+  // Rows whose answers follow later than their batch: the lane is not empty while it has some.
+  void add_pending(int rows) { pending_ += rows; }
+  bool is_empty() const { return held_.empty() && batcher_.streams() == 0 && pending_ == 0; }
+
   // The worker sent a message.
   void on_message(Time now) { last_received_ = now; }
   // Moves the worker's deadlines by `late`, the time before `now` in which this process did not
@@ -106,6 +110,7 @@ class Lane {
   Batcher batcher_;
   std::deque<Batch> held_;
   std::size_t rows_held_ = 0;
+  int pending_ = 0;
   std::vector<Batch> spare_;
   Time last_received_;
   Time answer_since_;                // when the wait for the oldest batch's answer began

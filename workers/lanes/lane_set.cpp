@@ -84,7 +84,7 @@ void LaneSet::update(IndexedLane& lane) {
   const LaneTotals totals = totals_of(lane);
   replace(totals_, lane.indexed_totals, totals);
   lane.indexed_totals = totals;
-  if (lane.leaving() && held == 0 && lane.batcher().streams() == 0) emptied_.push_back(id);
+  if (lane.leaving() && lane.is_empty()) emptied_.push_back(id);
 }
 
 void LaneSet::mark_changed(IndexedLane& lane) {

@@ -66,8 +66,8 @@ class LaneSet {
   // Replaces `into` by the lanes that were marked since the last call, each once. Some of them may
   // be erased already.
   void take_changed(std::vector<LaneId>& into);
-  // Replaces `into` by the leaving lanes that became empty since the last call: no batches and no
-  // streams. A lane may be there twice, or be erased already.
+  // Replaces `into` by the leaving lanes that became empty since the last call: no batches, no
+  // streams and no pending rows. A lane may be there twice, or be erased already.
   void take_emptied(std::vector<LaneId>& into);
 
   // The lane for the next stream: the one with the most free slots among the lanes that are not

@@ -68,6 +68,11 @@ void Lanes::extend_deadlines(Duration late, Time now) {
     find(std::get<StreamId>(waiting))->wait_key = waiting;
     waiting_.insert(waiting);
   }
+  for (PendingRow row : std::exchange(pending_, {})) {
+    row.since = std::min(row.since + late, now);
+    due_row(*find(row.stream), row.seq)->pending_since = row.since;
+    pending_.insert(row);
+  }
 }
 
 void Lanes::bye(LaneId id, Time now) {
@@ -122,56 +127,6 @@ Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
   return batch;
 }
 
-Lanes::DoneResult Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
-                              std::span<Answer> mark_answers, const Instants& at) {
-  IndexedLane* lane = lanes_.find(id);
-  if (!lane) return DoneResult::repeated;
-  switch (lane->order_of(batch_id)) {
-    case Lane::Order::repeated: return DoneResult::repeated;
-    case Lane::Order::wrong: return DoneResult::wrong;
-    case Lane::Order::next: break;
-  }
-  const Batch& oldest = lane->held().front();
-  if (!answers.empty() && answers.size() != oldest.framed.size()) return DoneResult::wrong;
-  if (!mark_answers.empty() && mark_answers.size() != oldest.marks.size()) return DoneResult::wrong;
-
-  Batch batch = lane->finish(at.done);
-  const auto finish = [&](const std::vector<BatchRow>& rows, std::span<Answer> given) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      finish_row(*lane, batch, rows[i], given.empty() ? Answer{} : std::move(given[i]), at);
-  };
-  finish(batch.framed, answers);
-  finish(batch.marks, mark_answers);
-  lane->reuse(std::move(batch));
-  lanes_.mark_changed(*lane);
-  settle();
-  return DoneResult::accepted;
-}
-
-Lanes::SendResult Lanes::send(LaneId id, StreamId stream_id, std::uint64_t seq, Answer& message) {
-  Stream* const stream = find(stream_id);
-  const IndexedLane* const lane = stream ? served_by(*stream) : nullptr;
-  if (!lane || lane->id() != id) return SendResult::late;
-  if (seq > stream->newest || room_of(message) > stream_room - stream->room_used)
-    return SendResult::wrong;
-  stream->room_used += room_of(message);
-  events_.returned.push_back({stream_id, WorkerMessage{seq, std::move(message)}});
-  return SendResult::accepted;
-}
-
-std::optional<LaneId> Lanes::free_room(StreamId id, std::uint32_t bytes) {
-  Stream* const stream = find(id);
-  if (!stream) return std::nullopt;
-  stream->room_used -= bytes;
-  const IndexedLane* const lane = served_by(*stream);
-  return lane ? std::optional(lane->id()) : std::nullopt;
-}
-
-const IndexedLane* Lanes::served_by(const Stream& stream) {
-  if (stream.from) return stream.from;
-  return stream.worker_saw_row ? stream.lane : nullptr;
-}
-
 void Lanes::drain(Time wait_limit) {
   draining_ = true;
   wait_limit_ = wait_limit;
@@ -181,9 +136,11 @@ void Lanes::drain(Time wait_limit) {
   }
 }
 
-// While a lane still has rows of a stream in batches, the stream's wait has no limit: it is served.
+// While a lane still has rows of a stream in batches, or answers are pending, the stream's wait has
+// no limit: it is served.
 Time Lanes::wait_limit_of(const WaitKey& waiting) const {
-  if (streams_.at(std::get<StreamId>(waiting)).handed > 0) return Time::max();
+  const Stream& stream = streams_.at(std::get<StreamId>(waiting));
+  if (stream.handed > 0 || !stream.due.empty()) return Time::max();
   return std::min(std::get<0>(waiting) + rule_.worker_wait, wait_limit_);
 }
 
@@ -193,10 +150,12 @@ Time Lanes::deadline() {
     due = wait_limit_of(waiting);
     if (due != Time::max()) break;
   }
+  if (!pending_.empty()) due = std::min(due, pending_.begin()->since + rule_.timeouts.answer);
   return std::min(due, lanes_.due());
 }
 
 void Lanes::expire(Time now) {
+  expire_pending(now);
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
     const auto at = waiting++;
     const Time due = wait_limit_of(*at);
@@ -242,7 +201,7 @@ void Lanes::settle() {
 }
 
 void Lanes::pass_on(Stream& stream, ReadyRow row) {
-  if (!stream.lane || stream.from) {
+  if (!stream.lane || stream.from || stream.stopped) {
     stream.held.push_back(std::move(row));
     return;
   }
@@ -259,33 +218,6 @@ void Lanes::pass_on_held(Stream& stream) {
   for (ReadyRow& row : std::exchange(stream.held, {})) pass_on(stream, std::move(row));
 }
 
-void Lanes::finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
-                       Instants at) {
-  Stream& stream = *find(row.stream);
-  const Row& done = row.ready.row;
-  at.arrived = row.ready.arrived;
-  at.ready = row.ready.ready;
-  // The time in batches of lost workers moves both instants back: it counts as handover, not as
-  // a wait for a batch.
-  at.closed = batch.closed - row.ready.lost;
-  at.copied -= row.ready.lost;
-  const RowInBatch in_batch{.batch = batch.id,
-                            .slot = row.slot,
-                            .rows = static_cast<std::uint32_t>(batch.framed.size()),
-                            .trigger = batch.trigger};
-  events_.returned.push_back(
-      {row.stream, RowDone{done.flags, done.reason, done.seq, std::move(answer), at, in_batch}});
-  --stream.handed;
-  --rows_;
-  if (done.is(flag::end)) {
-    remove(stream);
-  } else if (stream.from == &lane) {
-    if (stream.handed == 0) complete_move(stream, at.done);
-  } else if (done.is(flag::last) && stream.lane == &lane && lane.leaving() && !stream.ending) {
-    if (IndexedLane* to = lanes_.lane_for_stream()) move_away(stream, *to);
-  }
-}
-
 void Lanes::drop_if_abandoned(Stream& stream) {
   if (stream.abandoned && !stream.lane && !stream.any_worker_saw_row) drop(stream);
 }
@@ -298,6 +230,8 @@ void Lanes::drop(Stream& stream) {
 void Lanes::remove(Stream& stream) {
   movable_.erase(stream.id);
   rows_ -= stream.held.size();
+  for (const Due& due : stream.due)
+    if (due.pending_since) forget_pending(stream, due);
   if (stream.lane) {
     rows_ -= stream.lane->batcher().remove(stream.slot).size();
     lanes_.mark_changed(*stream.lane);

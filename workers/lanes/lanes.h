@@ -122,11 +122,19 @@ class Lanes {
   // its marker rows. Moves from the answers. `at` has the instants from `copied` to `done`; `done`
   // is the present time.
   //  - repeated: the batch is done already, or the lane is gone. Nothing changed.
+  // A row whose answer is `pending` is done when answer() follows, and the rows behind it are done
+  // after it. A stream that has max_pending_rows of them, or many rows behind them, hands over no
+  // further rows, and it does not move to another worker. A row that is pending for longer than
+  // timeouts.answer, or whose worker is lost, is done with an error.
   //  - wrong: not the lane's oldest batch, or a wrong number of answers. Nothing changed, and the
   //    caller must disconnect the worker.
   enum class DoneResult : std::uint8_t { accepted, repeated, wrong };
   DoneResult done(LaneId lane, BatchId batch, std::span<Answer> answers,
                   std::span<Answer> mark_answers, const Instants& at);
+
+  // The answer of a worker to a pending row. Moves from it. False: the row is not pending at this
+  // worker (any more): ignored.
+  bool answer(LaneId lane, StreamId stream, std::uint64_t seq, Answer& answer, Time now);
 
   // A worker sent a message for the client of a stream. `seq` is the number of the newest row that
   // it had of the stream. Moves from the message.
@@ -139,6 +147,11 @@ class Lanes {
   // Returns the lane of the worker that has the room again; nullopt if the stream is gone or no
   // worker has a row of it.
   std::optional<LaneId> free_room(StreamId stream, std::uint32_t bytes);
+
+  // Limits on a stream whose rows are pending: these rows, the rows that wait behind them, and the
+  // bytes of the answers to these.
+  static constexpr std::uint32_t max_pending_rows = 8;
+  static constexpr std::size_t max_due_rows = 128, max_due_bytes = std::size_t{64} << 10;
 
   // The service stops: batches close as soon as they have a row, and no stream waits for a slot
   // longer than until `wait_limit`.
@@ -180,6 +193,18 @@ class Lanes {
   // Order of the streams that wait: by the start of the wait, then by the age of the first row.
   using WaitKey = std::tuple<Time, Time, StreamId>;
 
+  // A row that was in a batch that is done, and waits for its own answer or for those before it.
+  struct Due {
+    RowDone done;
+    std::optional<Time> pending_since;  // nullopt: it has its answer
+  };
+  struct PendingRow {
+    Time since;
+    StreamId stream;
+    std::uint64_t seq;
+    auto operator<=>(const PendingRow&) const = default;
+  };
+
   struct Stream {
     StreamId id;
     IndexedLane* lane = nullptr;      // where its rows go; null while it waits for a slot
@@ -188,6 +213,10 @@ class Lanes {
     std::uint32_t handed = 0;         // rows in batches that are not done
     std::uint32_t room_used = 0;      // by messages that are not written to its client
     std::uint64_t newest = 0;         // number of its newest row that was handed over
+    std::deque<Due> due;              // from its first pending row on
+    std::uint32_t pending = 0;        // rows of `due` that are pending
+    std::size_t due_bytes = 0;        // bytes of the answers in `due`
+    bool stopped = false;             // too many rows are due: `held` has its further rows
     bool worker_saw_row = false;      // the worker of `lane` had a row of it
     bool any_worker_saw_row = false;  // any worker ever had a row of it
     bool reset_due = false;           // its rows carry RESET(worker_lost), up to one with frames
@@ -195,12 +224,12 @@ class Lanes {
     bool failed = false;              // one of its rows failed in a trial
     bool abandoned = false;           // no client waits for its results
     WaitKey wait_key;                 // its key in waiting_
-    std::deque<ReadyRow> held;        // rows in no batcher, because it waits or moves
+    std::deque<ReadyRow> held;        // rows in no batcher: it waits, moves, or is stopped
   };
 
   Stream* find(StreamId stream);
   // The lane whose worker has had rows of the stream and may have more; null without one.
-  static const IndexedLane* served_by(const Stream& stream);
+  static IndexedLane* served_by(const Stream& stream);
   void settle();
   void assign(Stream& stream, IndexedLane& lane);
   void start_waiting(Stream& stream, Time now);
@@ -209,6 +238,17 @@ class Lanes {
   void pass_on_held(Stream& stream);
   void finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
                   Instants at);
+  void deliver(Stream& stream, IndexedLane& lane, RowDone done, Time now);
+  void add_due(Stream& stream, IndexedLane& lane, RowDone done);
+  static bool has_many_due(const Stream& stream);
+  // The pending row with this number; null if it is not pending.
+  static Due* due_row(Stream& stream, std::uint64_t seq);
+  void resolve(Stream& stream, Due& due, Answer answer, Time now);
+  void forget_pending(Stream& stream, const Due& due);
+  void release(Stream& stream, Time now);
+  void fail_pending(PendingRow row, std::string why, Time now);
+  void fail_pending_of(const IndexedLane& lane, Time now);
+  void expire_pending(Time now);
   void fail_trial(IndexedLane& lane, Batch& trial, Time now);
   void reclaim_batches(IndexedLane& lane, LossCause cause, Time now);
   void remove_lost(IndexedLane& lane, LossCause cause, Time now);
@@ -230,6 +270,7 @@ class Lanes {
   std::unordered_map<StreamId, Stream> streams_;
   std::set<WaitKey> waiting_;   // streams without a slot
   std::set<StreamId> movable_;  // streams of leaving lanes that move as soon as a slot is free
+  std::set<PendingRow> pending_;
   std::vector<Opened> opened_;
   std::vector<LaneId> emptied_;
   LaneEvents events_;

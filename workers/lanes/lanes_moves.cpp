@@ -72,6 +72,7 @@ void Lanes::reclaim_batches(IndexedLane& lane, LossCause cause, Time now) {
 }
 
 void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
+  fail_pending_of(lane, now);
   reclaim_batches(lane, cause, now);
   auto& streams = events_.lost.emplace_back(lane.id(), std::vector<StreamId>()).second;
   for (StreamId id : lane.batcher().holders()) {
@@ -107,7 +108,8 @@ void Lanes::hold_waiting_rows(Stream& stream) {
 // row of it, or has kept it for `bye_wait`.
 bool Lanes::may_move(const Stream& stream) const {
   return stream.lane && stream.lane->leaving() &&
-         (!stream.worker_saw_row || stream.lane->released()) && !stream.from && !stream.ending;
+         (!stream.worker_saw_row || stream.lane->released()) && !stream.from && !stream.ending &&
+         stream.due.empty();
 }
 
 void Lanes::update_movable(const Stream& stream) {

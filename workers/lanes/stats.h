@@ -32,7 +32,7 @@ struct WorkerServerStats {
 enum class ResultStatus : std::uint8_t {
   ok,
   error,  // the row failed
-  late,   // ignored, because the batch was done already
+  late,   // ignored, because the batch was done already, or the row was not pending any more
 };
 
 enum class MessageStatus : std::uint8_t {

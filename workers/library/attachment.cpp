@@ -60,7 +60,7 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     if (has_arrived(lock)) return take_first(lock);
     if (closed_) ready_.clear();  // the batches that have not arrived never will
     if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
-    Time poll_at = std::min(deadline, link_.last_received() + settings_.heartbeats.silence);
+    Time poll_at = std::min(deadline, silent_at());
     if (!ready_.empty()) {
       if (!polling) polling.emplace(layout_of(ready_.front().slab().shape).bytes, now);
       poll_at = polling->next(now);
@@ -86,6 +86,7 @@ void Attachment::wait_for_news(Lock& lock, Time until) {
   link_.wait(until, what, interruption_.descriptor());
   lock.lock();
   reading_ = false;
+  read_.notify_all();  // another thread must wait for the socket if this one does not again
 }
 
 // The batches of a trainer that were received stay valid: they are taken first.
@@ -96,7 +97,6 @@ WorkerBatch Attachment::take_first(Lock& lock) {
   ready_.erase(ready_.begin());
   batch.set_taken(Clock::now());
   taken_.push_back({batch.id(), batch.taken()});
-  if (answers_rows()) streams_.taken(batch);
   lock.unlock();
   lost_states_.add_resets(batch);
   try {
@@ -107,6 +107,8 @@ WorkerBatch Attachment::take_first(Lock& lock) {
     ready_.insert(ready_.begin(), std::move(batch));
     throw;
   }
+  lock.lock();
+  if (answers_rows()) streams_.taken(batch);
   return batch;
 }
 
@@ -123,15 +125,15 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
   give_back_on_device(batch);
   lock.lock();
   std::erase_if(taken_, [&](const Taken& one) { return one.id == batch.id(); });
-  if (answers_rows()) streams_.done(batch);
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();
   message.done = Clock::now();
   slabs_.release(batch.slab());
+  if (!settings_.watch) send(lock, encoder_.encode(message, answers, mark_answers));
+  // Afterwards: the answer to a pending row must not go before its batch.
+  if (answers_rows()) streams_.done(batch, answers, mark_answers);
   link_.reuse(batch.release());
-  if (settings_.watch) return;
-  send(lock, encoder_.encode(message, answers, mark_answers));
 }
 
 void Attachment::bye() {

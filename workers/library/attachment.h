@@ -44,6 +44,7 @@ class Attachment {
             std::span<const Answer> mark_answers);
   void fail(WorkerBatch& batch, const std::string& why);
   bool send(StreamId stream, const Answer& message, Time deadline);
+  void answer(StreamId stream, std::uint64_t seq, const Answer& answer);
   void bye();
   void close();
   void interrupt() noexcept { interruption_.set(); }
@@ -61,6 +62,9 @@ class Attachment {
 
   // False for a watcher and a trainer.
   bool answers_rows() const { return !settings_.watch && !settings_.trainer; }
+  // When the service counts as lost if it sends nothing more.
+  Time silent_at() const { return link_.last_received() + settings_.heartbeats.silence; }
+  SlotStreams::Entry& entry_of(StreamId stream);
   void wait_for_news(Lock& lock, Time until);
   void read(Time now);
   void receive_all();
@@ -78,6 +82,7 @@ class Attachment {
   std::string held_batches_text() const;
   void send_bye();
   void send(Lock& lock, Bytes message);
+  void send_or_throw(Lock& lock, Bytes message);  // StreamGone if the message was not sent
   void mark_lost(const WorkerError& reason);
   void mark_send_failed(const WorkerError& error);
   bool has_ended() const { return lost_ || closed_; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of an Attachment to the service: those for clients, Bye, and heartbeats.
+// The messages of an Attachment to the service: those for clients, late answers, Bye, and
+// heartbeats.
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -11,20 +13,24 @@ namespace millrace {
 
 using namespace worker_protocol;
 
+SlotStreams::Entry& Attachment::entry_of(StreamId stream) {
+  if (lost_) throw StreamGone("the service is lost");
+  SlotStreams::Entry* const entry = closed_ ? nullptr : streams_.find(stream);
+  if (entry) return *entry;
+  throw StreamGone("stream " + std::to_string(number(stream)) +
+                   " has no slot of this worker: it has ended, moved to another worker, or was "
+                   "never here");
+}
+
 bool Attachment::send(StreamId stream, const Answer& message, Time deadline) {
   Lock lock(mutex_);
   const std::uint32_t room = room_of(message);
   for (bool fresh = false;;) {
-    if (lost_) throw StreamGone("the service is lost");
-    SlotStreams::Entry* const entry = closed_ ? nullptr : streams_.find(stream);
-    if (!entry)
-      throw StreamGone("stream " + std::to_string(number(stream)) +
-                       " has no slot of this worker: it has ended, moved to another worker, or was "
-                       "never here");
-    if (room <= entry->room) {
-      entry->room -= room;
+    SlotStreams::Entry& entry = entry_of(stream);
+    if (room <= entry.room) {
+      entry.room -= room;
       Encoder encoder;  // not the one of done(), which another thread may use
-      send(lock, encoder.encode(Send{stream, entry->newest, message}));
+      send_or_throw(lock, encoder.encode(Send{stream, entry.newest, message}));
       return true;
     }
     const Time now = Clock::now();
@@ -35,9 +41,29 @@ bool Attachment::send(StreamId stream, const Answer& message, Time deadline) {
     if (now >= deadline) return false;
     // Without a call of next_until(), which consumes it, each wait would return at once.
     if (interruption_.is_set() && !taking_) return false;
-    wait_for_news(lock, deadline);
+    wait_for_news(lock, std::min(deadline, silent_at()));
     fresh = false;
   }
+}
+
+void Attachment::answer(StreamId stream, std::uint64_t seq, const Answer& answer) {
+  Lock lock(mutex_);
+  (void)entry_of(stream);
+  if (!streams_.answered(stream, seq))
+    throw std::invalid_argument("row " + std::to_string(seq) + " of stream " +
+                                std::to_string(number(stream)) +
+                                " is not pending: its answer was sent, or was not `pending`");
+  Encoder encoder;
+  send_or_throw(lock, encoder.encode(LateAnswer{stream, seq, answer}));
+}
+
+void Attachment::send_or_throw(Lock& lock, Bytes message) {
+  try {
+    send(lock, message);
+  } catch (const WorkerError& error) {
+    throw StreamGone(error.what());
+  }
+  if (has_ended()) throw StreamGone("the connection to the service has ended");
 }
 
 // If the send queue is full, Bye is not sent: the service does not read, so it is lost anyway.

@@ -62,11 +62,23 @@ void check_answers(const WorkerBatch& batch, std::span<const Answer> answers,
     throw std::invalid_argument("the answers of a batch are too long for a message");
 }
 
+bool is_valid(const Answer& answer) {
+  if (answer.kind == Answer::Kind::json) return is_json(answer.data);
+  return answer.kind != Answer::Kind::text || is_utf8(answer.data);
+}
+
+void check_late(const Answer& answer) {
+  if (answer.kind == Answer::Kind::pending || !is_valid(answer))
+    throw std::invalid_argument("the answer to a pending row must be valid, and not pending again");
+  if (answer.data.size() > max_answer_bytes)
+    throw std::invalid_argument("the answer is too long for a message");
+}
+
 void check_message(const Answer& message) {
-  const bool sendable = message.kind == Answer::Kind::bytes ||
-                        (message.kind == Answer::Kind::json && is_json(message.data)) ||
-                        (message.kind == Answer::Kind::text && is_utf8(message.data));
-  if (!sendable) throw std::invalid_argument("a message must be valid JSON, valid text, or bytes");
+  const bool sendable = message.kind == Answer::Kind::json || message.kind == Answer::Kind::text ||
+                        message.kind == Answer::Kind::bytes;
+  if (!sendable || !is_valid(message))
+    throw std::invalid_argument("a message must be valid JSON, valid text, or bytes");
   if (message.data.size() > longest_message)
     throw std::invalid_argument("a message has at most " + std::to_string(longest_message) +
                                 " bytes, not " + std::to_string(message.data.size()));
@@ -118,6 +130,10 @@ void Worker::fail(WorkerBatch& batch, const std::string& why) {
 bool Worker::send(StreamId stream, const Answer& message, Time deadline) {
   check_message(message);
   return attachment_->send(stream, message, deadline);
+}
+void Worker::answer(StreamId stream, std::uint64_t seq, const Answer& answer) {
+  check_late(answer);
+  attachment_->answer(stream, seq, answer);
 }
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
   attachment_->use_on(batch, stream);

@@ -145,7 +145,8 @@ class Worker {
   // has one answer for each of framed(), or is empty; `mark_answers` the same for marks(). If an
   // answer is called JSON or text and is not, the service replaces it by an error of its row. In a
   // pipeline whose workers end segments, an answer with `endpoint` ends the segment of its row, if
-  // no LAST row of the stream was cut since then; in mark_answers it has no effect.
+  // no LAST row of the stream was cut since then; in mark_answers it has no effect. The answer to a
+  // row that is `pending` follows with answer(), after this call.
   //
   // Throws std::invalid_argument if a number of answers is wrong, or if all answers together, with
   // 16 bytes for each, are longer than 64 MiB − 4 KiB. Throws std::logic_error if this is not the
@@ -169,9 +170,17 @@ class Worker {
   //
   // The bytes that are not written to the client are limited for each stream (stream_room). Without
   // room for the message, waits until `deadline`, and returns false if it still does not fit, or
-  // after interrupt(). Throws std::invalid_argument for another kind, invalid JSON or text, or a
-  // longer message, and StreamGone.
+  // after interrupt() if no thread waits for a batch. Throws std::invalid_argument for another
+  // kind, invalid JSON or text, or a longer message, and StreamGone.
   bool send(StreamId stream, const Answer& message, Time deadline = Time::min());
+
+  // Gives the answer to a row whose answer in done() was `pending`: at most `answer_wait` of the
+  // pipeline later, from any thread. Results of later rows of the stream wait for it. After that
+  // time the row has failed, and the answer is ignored.
+  //
+  // Throws std::invalid_argument if the row is not pending, for an answer that is `pending`,
+  // invalid or too long; and StreamGone.
+  void answer(StreamId stream, std::uint64_t seq, const Answer& answer);
 
   // Asks the service for no new streams. The service moves this worker's streams to other workers,
   // if there are any, and ends the connection when no stream is left. Until then batches are

@@ -47,11 +47,27 @@ TEST_CASE_METHOD(MessagesOfHub, "the worker has room again when its messages wer
   CHECK(stats.messages[MessageStatus::ok].value() == 2);
 }
 
+TEST_CASE_METHOD(MessagesOfHub, "the answer to a pending row follows its batch") {
+  Link& link = worker_with_row();
+  done(link, BatchId{1}, {{Answer::Kind::pending}});
+  CHECK(returned().empty());
+  const auto late = [&] {
+    hub.receive(link, LateAnswer{StreamId{1}, 0, {Answer::Kind::text, "late"}}), run();
+  };
+  late();
+  CHECK(returned() == "1.0=late");
+  CHECK(stats.results[ResultStatus::ok].value() == 1);
+  late();
+  CHECK(returned().empty());
+  CHECK(stats.results[ResultStatus::late].value() == 1);
+}
+
 TEST_CASE_METHOD(MessagesOfHub, "a message to a stream that has ended is counted and ignored") {
   Link& link = worker_with_row();
   send(link, 2, 0);
   CHECK(returned().empty());
   CHECK(stats.messages[MessageStatus::late].value() == 1);
+  CHECK(link.receive<Room>() == Room{StreamId{2}, 0});
   CHECK_FALSE(link.ended);
 }
 

@@ -121,6 +121,40 @@ TEST_CASE_METHOD(Sending, "an interrupted worker does not wait for room") {
   CHECK_FALSE(worker.next_until(Clock::now() + patience));
 }
 
+TEST_CASE_METHOD(Sending,
+                 "a stream that is not at this worker any more is gone once the service says so") {
+  hand_over(0);
+  const auto batch = take();
+  CHECK(send(longest_message));
+  service.send(Room{StreamId{1}, 0});
+  CHECK_THROWS_AS(send(longest_message, Clock::now() + patience), StreamGone);
+}
+
+TEST_CASE_METHOD(Sending, "the answer to a pending row is sent once, after its batch") {
+  hand_over(0);
+  auto batch = take();
+  CHECK_THROWS_AS(worker.answer(StreamId{1}, 0, text(2)), std::invalid_argument);
+  const std::vector<Answer> pending{{Answer::Kind::pending}};
+  worker.done(batch, pending);
+  worker.answer(StreamId{1}, 0, text(2));
+  CHECK(service.receive<Done>().answers == pending);
+  CHECK(service.receive<LateAnswer>() == LateAnswer{StreamId{1}, 0, text(2)});
+  CHECK_THROWS_WITH(worker.answer(StreamId{1}, 0, text(2)),
+                    "row 0 of stream 1 is not pending: its answer was sent, or was not `pending`");
+  CHECK_THROWS_AS(worker.answer(StreamId{2}, 0, text(2)), StreamGone);
+}
+
+TEST_CASE_METHOD(Sending, "a stream whose END row is pending is there until its answer is sent") {
+  hand_over(0, 48);
+  auto batch = take();
+  worker.done(batch, std::vector<Answer>{{Answer::Kind::pending}});
+  CHECK(send(2));
+  CHECK_THROWS_AS(worker.answer(StreamId{1}, 0, {Answer::Kind::pending}), std::invalid_argument);
+  CHECK_THROWS_AS(worker.answer(StreamId{1}, 0, {Answer::Kind::json, "{"}), std::invalid_argument);
+  worker.answer(StreamId{1}, 0, {});
+  CHECK_THROWS_AS(send(2), StreamGone);
+}
+
 TEST_CASE_METHOD(Sending, "a message that cannot be one is refused before it is sent") {
   hand_over(0);
   const auto batch = take();
