@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker for a model in an ONNX file, without code: a configuration says which inputs and outputs are the chunk, the states and
+the answer (docs/onnx.md)."""
+
+import argparse
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from millrace.batch import Batch
+from millrace.errors import WorkerError
+from millrace.worker import Worker
+
+try:
+    from millrace.onnx_worker.answers import shown_as
+    from millrace.onnx_worker.configuration import Configuration, read
+    from millrace.onnx_worker.model import Model, session_of
+except ModuleNotFoundError as error:
+    raise SystemExit(f"millrace-onnx-worker: {error.name} is missing: pip install 'millrace[onnx]'") from None
+
+
+def answers_of(worker: Worker, model: Model) -> Callable[[Batch], None]:
+    """Returns the function that answers batches. Raises ValueError if the pipeline and the model do not fit."""
+    if lines := model.corrections(worker):
+        raise ValueError(f"it does not fit the model, which needs: {', '.join(lines)}")
+    model.allocate(worker)
+    shown = shown_as(model.signature.answer, worker.slots)
+
+    def answer(batch: Batch) -> None:
+        answers, marks = shown(batch, model(batch) if batch.rows else None)
+        batch.done(answers, marks)
+
+    return answer
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="millrace-onnx-worker", description=__doc__)
+    options.add_argument("model", type=Path, help="the ONNX file")
+    options.add_argument("--config", type=Path, help="the configuration; a model with one input and one output needs none")
+    options.add_argument("--url", help="unix:PATH or tcp://HOST:PORT of the service (default: on this machine)")
+    options.add_argument("--pipeline", default="default", help="pipeline to work for (default: default)")
+    options.add_argument("--threads", type=int, default=1, help="threads of the model (default: 1)")
+    chosen = options.parse_args()
+    try:
+        configuration = read(chosen.config) if chosen.config else Configuration()
+        model = Model(session_of(chosen.model, chosen.threads), configuration)
+        worker = Worker(chosen.url, pipeline=chosen.pipeline)
+    except (OSError, ValueError, WorkerError) as error:
+        options.exit(1, f"millrace-onnx-worker: {error}\n")
+    with worker:
+        try:
+            answer = answers_of(worker, model)
+        except ValueError as error:
+            options.exit(1, f"millrace-onnx-worker: pipeline {chosen.pipeline}: {error}\n")
+        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
+        worker.run(answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model, and the states of all slots."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from millrace.batch import Batch
+from millrace.onnx_worker.configuration import Configuration
+from millrace.onnx_worker.signature import Signature, check_classes, signature_of
+from millrace.worker import Worker
+
+Array = NDArray[Any]
+
+
+def session_of(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    """Opens a model. Its threads sleep between batches: the service needs the cores then.
+
+    Raises ValueError if it is no model.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its exceptions have no other common class
+        raise ValueError(f"{path}: {error}") from error
+
+
+class Rule:
+    """The chunk rule of a pipeline, as far as the columns of a row depend on it."""
+
+    def __init__(self, chunk: dict[str, Any]) -> None:
+        self._left, self._right = chunk.get("left", 0), chunk.get("right", 0)
+        self._packed = chunk.get("align") == "packed"
+
+    def body(self, columns: int) -> int:
+        """Returns the number of columns of these that are for bodies."""
+        return max(int(columns - self._left - self._right), 1)
+
+    def ends(self, batch: Batch) -> Array:
+        """Returns the number of columns of each row up to its last frame, at least 1: models may divide by it."""
+        return np.maximum((batch.left if self._packed else self._left) + batch.size + batch.right, 1)
+
+
+class Model:
+    """The model, with a line per slot in each of its states, and one more for padding rows. Confined to one thread."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, configuration: Configuration) -> None:
+        """Raises ValueError if the configuration does not fit the model."""
+        self._session, self._pipeline = session, configuration.pipeline
+        self.signature: Signature = signature_of(configuration, session.get_inputs(), session.get_outputs())
+        self._kept: dict[int, dict[str, Array]] = {}  # by the number of rows
+
+    def corrections(self, worker: Worker) -> list[str]:
+        """Returns what the pipeline must have for this model, without what it has."""
+        model, chunk = self.signature, self._pipeline.get("chunk", {})
+        lines = []
+        dtypes = {"float32": "f32", "float16": "f16", "int16": "s16"}
+        if str(model.dtype) not in dtypes:
+            raise ValueError(f"input {model.chunk} has the type {model.dtype}; a chunk is float32, float16 or int16")
+        if worker.dtype != model.dtype:
+            lines.append(f'dtype = "{dtypes[str(model.dtype)]}"')
+        if "rate" in self._pipeline and worker.rate != self._pipeline["rate"]:
+            lines.append(f"rate = {self._pipeline['rate']:g}")
+        if model.values not in (None, worker.values):
+            lines.append(f"dim = {model.values}" if model.values != 1 or worker.dim else "channels = 1")
+        if not chunk.items() <= worker.chunk.items():
+            keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chunk.items())
+            lines.append(f"chunk = {{ {keys} }}")
+        if model.columns not in (None, worker.width):
+            lines.append(f"a chunk of {model.columns} frames with its context, not {worker.width}")
+        return lines
+
+    def allocate(self, worker: Worker) -> None:
+        """Makes the states of the worker's slots, and computes the largest batch of each width once: the first is the slowest.
+
+        Raises ValueError if the model fails, or if its results do not fit its states and the answer.
+        """
+        self._rule, self._padding = Rule(worker.chunk), worker.slots
+        self._states = [state.initial.repeat(worker.slots + 1, state.axis) for state in self.signature.states]
+        slot = np.full(worker.rows, worker.slots)
+        for width in worker.width_buckets:
+            data = np.zeros((worker.rows, width, worker.values), worker.dtype)
+            try:
+                answer, _ = self._compute(data, slot, np.full(worker.rows, width))
+            except Exception as error:  # those of ONNX Runtime have no other common class
+                raise ValueError(f"the model fails with {worker.rows} rows of {width} columns: {error}") from error
+            check_classes(self.signature.answer, answer.shape[-1])
+
+    def __call__(self, batch: Batch) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Computes a batch that has rows. Returns the answers, and how much of the time of each row is real: the lengths that
+        the model gives, or a share."""
+        slot = batch.slot
+        begins = slot[batch.reset]
+        if len(begins):
+            for state, lines in zip(self.signature.states, self._states):
+                lines[_at(state.axis, begins)] = state.initial
+        answer, lengths = self._compute(batch.data, slot, self._rule.ends(batch) if self.signature.sizes else slot)
+        if lengths is None:
+            lengths = batch.size / self._rule.body(self.signature.columns or batch.width)
+        return answer, lengths
+
+    def _compute(self, data: Array, slot: Array, ends: Array) -> tuple[Array, Array | None]:
+        """``ends``: the number of columns of each row up to its last frame. A model with a fixed number of rows is called
+        several times if a batch has more."""
+        rows = self.signature.rows or len(slot)
+        steps = [slice(at, at + rows) for at in range(0, len(slot), rows)]
+        parts = [self._call(data[step], slot[step], ends[step], rows) for step in steps]
+        if len(parts) == 1:
+            return parts[0]
+        answers, lengths = zip(*parts)
+        return np.concatenate(answers), None if lengths[0] is None else np.concatenate(lengths)
+
+    def _call(self, data: Array, slot: Array, ends: Array, rows: int) -> tuple[Array, Array | None]:
+        model, count = self.signature, len(slot)
+        columns = model.columns or data.shape[1]
+        if (rows, columns) != data.shape[:2]:
+            real, data = data, np.zeros((rows, columns, data.shape[2]), data.dtype)
+            data[:count, : real.shape[1]] = real
+            slot = np.pad(slot, (0, rows - count), constant_values=self._padding)
+            ends = np.pad(ends, (0, rows - count), constant_values=1)
+        states = [lines.take(slot, state.axis) for state, lines in zip(model.states, self._states)]
+        inputs = {model.chunk: self._laid_out(data), **self._fixed(rows)}
+        inputs.update((state.input, lines) for state, lines in zip(model.states, states))
+        if model.sizes:
+            inputs[model.sizes[0]] = ends.astype(model.sizes[1])
+        answer, *results = self._session.run(model.outputs, inputs)
+        lengths = results.pop(0) if model.answer.lengths else None
+        for state, lines, old, new in zip(model.states, self._states, states, results):
+            if new.shape != old.shape:
+                raise ValueError(f"output {state.output} is {list(new.shape)}, but its state is {list(old.shape)}")
+            lines[_at(state.axis, slot)] = new
+        if model.answer.axis:
+            answer = np.moveaxis(answer, model.answer.axis, 0)
+        if not answer.ndim or len(answer) != rows or lengths is not None and lengths.shape != (rows,):
+            raise ValueError(f"output {model.outputs[0]} has no axis {model.answer.axis} of {rows} rows, or its lengths have another shape")
+        return answer[:count], None if lengths is None else lengths[:count]
+
+    def _laid_out(self, data: Array) -> Array:
+        """Returns the data with the axes of the input. An axis that the input does not have has length 1."""
+        order = ["NTC".index(axis) for axis in self.signature.axes]
+        return data.transpose(*order, *({0, 1, 2} - set(order))).reshape([data.shape[axis] for axis in order])
+
+    def _fixed(self, rows: int) -> dict[str, Array]:
+        """Returns the inputs that never change, for a number of rows."""
+        if rows not in self._kept:
+            self._kept[rows] = {
+                name: np.ascontiguousarray(np.broadcast_to(value, [rows if length is None else length for length in shape]))
+                for name, (value, shape) in self.signature.inputs.items()
+            }
+        return self._kept[rows]
+
+
+def _at(axis: int, slot: Array) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (slot,)
