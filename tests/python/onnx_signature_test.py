@@ -13,6 +13,8 @@ from millrace.onnx_worker.configuration import Answer, read
 from millrace.onnx_worker.model import Model
 from millrace.onnx_worker.signature import signature_of
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def port(name, type, *shape):
     return types.SimpleNamespace(name=name, type=f"tensor({type})", shape=list(shape))
@@ -154,6 +156,12 @@ class Keys(ConfigurationTest):
             self.assertEqual(self.read("answer = { labels = 'names.txt' }").answer.labels, names)
         path.write_text("a 0\nb 2\n")
         self.refuses("answer = { labels = 'names.txt' }", "answer.labels: the numbers in names.txt must be 0 to 1, each once")
+
+
+    def test_the_document_prints_the_configuration_of_the_example(self):
+        page = (ROOT / "docs" / "onnx.md").read_text()
+        printed = page[page.index("states   = { state"):].partition("```")[0]
+        self.assertEqual(self.read(printed), read(ROOT / "examples" / "silero_vad" / "model.toml"))
 
 
 class Texts(unittest.TestCase):
