@@ -12,7 +12,6 @@ import numpy as np
 from model import RATE
 from numpy.typing import NDArray
 
-import millrace
 from millrace import Flag, Row
 from millrace.transcripts import LocalAgreement
 
@@ -84,12 +83,9 @@ class Recogniser:
         self._pace = 10.0 * RATE  # samples that are decoded in a second, as last measured
         self._next_pass = clock()
 
-    def answer(self, batch: millrace.Batch) -> tuple[Answers, Answers]:
-        """Returns the transcripts for the rows with frames, and for the marker rows."""
-        return self.take(batch.framed, batch.data[:, :, 0], batch.marks)
-
     def take(self, framed: Sequence[Row], audio: NDArray[np.float32], marks: Sequence[Row]) -> tuple[Answers, Answers]:
-        """As ``answer``. ``audio``: samples [rows, columns], those of a row from column 0 on."""
+        """Returns the transcripts for the rows with frames, and for the marker rows. ``audio``: samples [rows, columns], those of
+        a row from column 0 on."""
         answers: tuple[Answers, Answers] = [None] * len(framed), [None] * len(marks)
         finals: list[_Decoding] = []
         growing: dict[int, int] = {}  # slots and their rows

@@ -111,10 +111,11 @@ class Worker(SystemTest):
 
     def test_the_worker_refuses_a_pipeline_for_another_model_with_the_line_to_write(self):
         service = self.service()
-        process = Process(sys.executable, str(EXAMPLE / "worker.py"), "--url", service.workers)
-        self.addCleanup(process.kill)
-        self.assertEqual(process.wait(), 1)
-        self.assertEqual(process.errors, ['moonshine: pipeline default does not fit the model; it needs: dtype = "f32"'])
+        for more, lines in ((), 'dtype = "f32"'), (("--silero",), 'dtype = "f32", chunk = { size = 1536, left = 64 }'):
+            process = Process(sys.executable, str(EXAMPLE / "worker.py"), "--url", service.workers, *more)
+            self.addCleanup(process.kill)
+            self.assertEqual(process.wait(), 1)
+            self.assertEqual(process.errors, [f"moonshine: pipeline default does not fit the model; it needs: {lines}"])
 
 
 @with_weights
