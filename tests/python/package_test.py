@@ -39,9 +39,12 @@ class Types(unittest.TestCase):
     def test_the_package_is_strictly_typed(self):
         self.mypy("-p", "millrace")
 
-    def test_the_worker_of_the_document_is_strictly_typed(self):
+    def test_the_workers_of_the_document_are_strictly_typed(self):
         document = (ROOT / "docs" / "workers.md").read_text()
-        self.mypy("-c", re.search(r"```python\n(.*?)```", document, re.DOTALL)[1])
+        programs = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+        for program in programs:
+            if "torch" not in program:
+                self.mypy("-c", program)
 
     def test_the_stub_names_what_the_extension_has(self):
         stub = ast.parse((Path(millrace.__file__).parent / "_core.pyi").read_text())

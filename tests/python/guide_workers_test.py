@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workers that docs/workers.md prints for messages and late answers, as its readers run them."""
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+from harness import PATIENCE, Process
+from streams import WorkerTest
+
+import millrace
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "workers.md"
+
+
+def program(heading):
+    """The first program below a heading."""
+    section = GUIDE.read_text().split(f"### {heading}\n")[1]
+    return re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+
+
+class Guide(WorkerTest):
+    def runs(self, heading):
+        """Runs the program until the test ends."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "worker.py"
+        path.write_text(program(heading))
+        worker = Process(sys.executable, str(path), environment={"MILLRACE_WORKERS": self.served.workers})
+        self.addCleanup(worker.kill)
+
+    def results_of(self, *commands):
+        """The events of a stream of six frames, in rows of four, with these commands before its end."""
+        with millrace.Client(f"ws://127.0.0.1:{self.served.port}").open(format="s16le") as stream:
+            stream.send(bytes(12))
+            for command in commands:
+                getattr(stream, command)()
+            stream.end()
+            while event := stream.next(PATIENCE):
+                yield event
+
+    def test_tokens_arrive_between_the_answers(self):
+        self.runs("Messages between answers")
+        data = [event.data for event in self.results_of() if isinstance(event, (millrace.Result, millrace.Message))]
+        tokens = [[{"token": word} for word in f"{size} frames at {begin}".split()] for size, begin in ((4, 0), (2, 4))]
+        self.assertEqual(data, [*tokens[0], "complete", *tokens[1], "complete"])
+
+    def test_the_final_of_a_second_pass_comes_in_order(self):
+        self.runs("Answers that come later")
+        data = [event.data for event in self.results_of("flush") if isinstance(event, millrace.Result)]
+        self.assertEqual(data, ["about 4 frames", "6 frames in all", "6 frames in all"])
+
+
+if __name__ == "__main__":
+    unittest.main()
