@@ -16,6 +16,7 @@ The functions are pure. Each violation begins with the name of its promise:
   ending       a stream ends as its client ended it, as an abort if the client is gone, or by an error
   results      the results come in order, each once, and none is missing
   answer       a result is the answer of a worker to this row
+  message      the messages of workers come in order, each once, and are of a worker that had the row
   flushed      `flushed` comes directly after the result of its row
   totals       the totals of `closed` are right
   failed       a stream fails only if there was no room for as long as it may wait, or if two of its rows failed

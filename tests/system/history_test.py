@@ -87,6 +87,12 @@ class Story:
         log.append(("batch", Batch(batch + 1, batch * SECOND, [], [(end, None)])))
 
 
+def messages(story, *of):
+    """Messages of workers before the last result: (worker, count, row, number) of each."""
+    for worker, count, seq, number in of:
+        story.results.insert(-1, {"type": "message", "number": number, "seq": seq, "data": [worker, count, 11]})
+
+
 def swap(story):
     story.results[0], story.results[1] = story.results[1], story.results[0]
 
@@ -287,6 +293,11 @@ CASES = {
     "a stream whose client left after a worker had room for it": (lambda s: left_unserved(s, attached=7), "handed over"),
     "a stream whose client left after a worker was lost, with room at another": (left_beside_a_loss, "handed over"),
     "a stream whose client left before its worker was lost": (lambda s: left_unserved(s, attached=7, fate="lost", over=12 * SECOND),),
+    "messages of two workers": (lambda s: messages(s, ("a", 0, 0, 0), ("a", 3, 1, 1), ("b", 0, 1, 2)),),
+    "a message that is missing": (lambda s: messages(s, ("a", 0, 0, 0), ("a", 1, 0, 2)), "message"),
+    "a message that came twice": (lambda s: messages(s, ("a", 0, 0, 0), ("a", 0, 0, 1)), "message"),
+    "messages in another order": (lambda s: messages(s, ("a", 1, 0, 0), ("a", 0, 0, 1)), "message"),
+    "a message about a row that its worker did not have": (lambda s: messages(s, ("a", 0, 5, 0)), "message"),
     "flushed at the wrong place": (lambda s: s.results.insert(4, s.results.pop(2)), "flushed"),
     "wrong totals": (lambda s: s.closed.update(frames=352), "totals"),
     "an end without closed": (lambda s: setattr(s, "closed", None), "ending", "failed"),

@@ -186,6 +186,7 @@ def check(service, schedule, code):
     closes = collections.Counter(stream.code for stream in history.streams)
     again = len(seen) - len({(row.stream, row.seq, row.begin) for row in seen})
     return wrong, {"streams": len(history.streams), "closes": dict(closes), "rows": len(seen), "again": again,
+                   "messages": sum(len(stream.messages("message")) for stream in history.streams),
                    "results": sum(len(stream.messages("result")) for stream in history.streams),
                    "workers": dict(fates), "faults": dict(schedule.faults),
                    "refused": sum(client.refused for client in schedule.clients),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that tests can kill: it logs every batch before it answers it, and its answer to a row names the worker, the
-batch and the row. The log survives kill -9.
+batch and the row. Before some of its answers it sends a message to the client, which names the worker and counts its messages.
+The log survives kill -9.
 
   logging_worker.py URL PIPELINE NAME LOG CREDITS PACE      PACE: the most milliseconds that a batch takes
 
@@ -30,6 +31,7 @@ class LoggingWorker:
         self.name, self.pace, self.random = name, float(pace) / 1000, random.Random(name)
         self.link = RawWorker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
         self.write(attached=time.monotonic_ns())
+        self.sent = 0
         self.leaving, self.dozing = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())
         signal.signal(signal.SIGUSR1, lambda *_: self.dozing.set())
@@ -56,10 +58,18 @@ class LoggingWorker:
                 self.link.wait_for_hang_up()
             else:
                 time.sleep(self.random.random() * self.pace)
+            self.send_messages(batch)
             self.write(done=batch.id)
             self.link.send(wire.done(batch.id, self.answers(batch, batch.framed),
                                      self.answers(batch, batch.marks)))
         self.write(ended="left" if self.link.received_bye else self.link.refused or "lost")
+
+    def send_messages(self, batch):
+        """A stream has far fewer rows than messages for which it has room."""
+        for row in [*batch.framed, *batch.marks]:
+            if self.random.random() < 0.3:
+                self.link.send(wire.send(row.stream, json.dumps([self.name, self.sent, row.stream]).encode(), seq=row.seq))
+                self.sent += 1
 
     def answers(self, batch, rows):
         return [(wire.JSON, json.dumps([self.name, batch.id, row.stream, row.seq]).encode())

@@ -116,6 +116,7 @@ def of_stream(history, stream, handed):
         if not wrong:
             break
     yield from ["ending: none is possible"] if complaints is None else complaints
+    yield from _messages(stream, handed)
     yield from _failures(history, stream, handed)
     yield from _again(stream, handed)
     yield from _resets(history, stream, handed)
@@ -259,6 +260,17 @@ def _answer(result, expected, where):
         yield f"answer: result {seq} is the answer of {worker} to row {of_row} in batch {batch}"
     elif result["flags"] != names(at.row.flags):
         yield f"answer: result {seq} has flags {result['flags']}, its row {at.row.flags}"
+
+
+def _messages(stream, handed):
+    had, last = {(at.worker.name, at.row.stream, at.row.seq) for at in handed}, {}
+    for number, message in enumerate(stream.messages("message")):
+        worker, count, of = message["data"]
+        if message["number"] != number or count <= last.get(worker, -1):
+            yield f"message: {message} after {number} others"
+        if (worker, of, message["seq"]) not in had:
+            yield f"message: {message}, though {worker} did not have this row"
+        last[worker] = count
 
 
 def _flushed(stream, rows):
