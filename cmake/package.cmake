@@ -47,7 +47,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libmillrace-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Static libraries, headers and CMake files for workers and clients in C++.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libboost1.81-dev, libboost-json1.81-dev, libzmq3-dev")
+    "libboost1.81-dev, libboost-json1.81-dev, libssl-dev, libzmq3-dev")
 include(CPack)
 cpack_add_component_group(program)
 cpack_add_component_group(development)

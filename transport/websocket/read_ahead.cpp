@@ -40,7 +40,7 @@ MutableBytes& ReadAhead::unread() {
   return unread_;
 }
 
-boost::system::error_code ReadAhead::fill(Socket& socket) {
+boost::system::error_code ReadAhead::fill(StreamSocket& socket) {
   poison();
   if (buffer_.user_ != this && unread_.size() > kept_unread) return fill_own(socket);
   if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->move_to_own();
@@ -63,7 +63,7 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
 }
 
 // Reads the rest of a long message into own_, after its beginning.
-boost::system::error_code ReadAhead::fill_own(Socket& socket) {
+boost::system::error_code ReadAhead::fill_own(StreamSocket& socket) {
   const std::size_t before = unread_.size();
   const auto head = FrameHead::read(unread_);
   const std::size_t all =

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "transport/net/net.h"
+#include "transport/net/tls/stream_socket.h"
 
 namespace millrace {
 
@@ -48,9 +49,9 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Reads available bytes without waiting, in one system call. Requires: the unread bytes are
+  // Reads available bytes without waiting, in one call. Requires: the unread bytes are
   // empty, or an incomplete frame that fits into the buffer.
-  boost::system::error_code fill(Socket& socket);
+  boost::system::error_code fill(StreamSocket& socket);
 
   // The unread bytes. The caller removes the bytes that it has read from the front. They are valid
   // until the next call here, or until another socket of the thread is read.
@@ -65,7 +66,7 @@ class ReadAhead {
   // In debug builds, overwrites bytes that are no longer valid, so that a late use is noticed.
   void poison();
   void move_to_own();
-  boost::system::error_code fill_own(Socket& socket);
+  boost::system::error_code fill_own(StreamSocket& socket);
 
   ReadBuffer& buffer_;
   std::string own_;

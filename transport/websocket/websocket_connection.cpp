@@ -21,18 +21,15 @@ namespace {
 
 class WebSocketConnection final : public Connection {
  public:
-  WebSocketConnection(Role role, Socket socket, std::string rest, std::size_t longest)
+  WebSocketConnection(Role role, StreamSocket socket, std::string rest, std::size_t longest)
       : role_(role),
         longest_(longest),
         socket_(std::move(socket)),
-        turn_(socket_.get_executor()),
+        turn_(socket_.tcp().get_executor()),
         read_(rest.size()),
-        ahead_(socket_.get_executor().context(), std::move(rest)),
+        ahead_(socket_.tcp().get_executor().context(), std::move(rest)),
         reader_(role, longest, ReadBuffer::size),
-        output_(role) {
-    boost::system::error_code closed;  // ignored: the first read fails too
-    socket_.non_blocking(true, closed);
-  }
+        output_(role) {}
 
   std::optional<Received> next() override;
   Task<> readable() override;
@@ -72,7 +69,7 @@ class WebSocketConnection final : public Connection {
 
   const Role role_;
   const std::size_t longest_;
-  Socket socket_;
+  StreamSocket socket_;
   Turns::Turn turn_;
   std::uint64_t read_;  // bytes, also those that came with the upgrade
   ReadAhead ahead_;
@@ -92,7 +89,7 @@ class WebSocketConnection final : public Connection {
 
 std::optional<Connection::Received> WebSocketConnection::next() {
   if (ending_) return finish();
-  if (!socket_.is_open()) return Ended{};
+  if (!socket_.tcp().is_open()) return Ended{};
   if (!write_pongs()) return std::nullopt;
   while (!yields_ && (ahead_.empty() || !is_turn_over())) {
     if (const auto event = reader_.next(ahead_.unread())) {
@@ -107,6 +104,7 @@ std::optional<Connection::Received> WebSocketConnection::next() {
     const std::size_t before = ahead_.size();
     const auto error = ahead_.fill(socket_);
     read_ += ahead_.size() - before;
+    may_read_ = socket_.buffered() > 0;  // readable() would not notice these bytes
     if (error && error != net::error::would_block) return lost(error);
   }
   write_pongs();
@@ -119,13 +117,13 @@ std::optional<Connection::Received> WebSocketConnection::next() {
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
   if (std::exchange(yields_, false)) return turn_.next();
-  if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
+  if (!output_.empty() && (ending_ || !sending_)) return wait(socket_.write_awaits());
   turn_.end();
   const bool incomplete = reader_.within_message() || !ahead_.empty();
   if (incomplete && !incomplete_since_) incomplete_since_ = Clock::now();
   ahead_.shrink();
   may_read_ = true;
-  return wait(Socket::wait_read);
+  return wait(socket_.read_awaits());
 }
 
 bool WebSocketConnection::is_turn_over() {
@@ -140,7 +138,7 @@ bool WebSocketConnection::write_pongs() { return sending_ || flush() != Flushed:
 
 // Not a coroutine: that would allocate one more frame for each wait.
 Task<> WebSocketConnection::wait(Socket::wait_type what) {
-  return socket_.async_wait(what, net::redirect_error(throwing, wait_error_));
+  return socket_.tcp().async_wait(what, net::redirect_error(throwing, wait_error_));
 }
 
 // Writes pongs now, because the caller may take a while to process the message.
@@ -191,8 +189,7 @@ std::optional<Connection::Received> WebSocketConnection::finish() {
                                  ? "at most " + std::to_string(longest_) + " bytes"
                                  : std::string());
   if (flush() == Flushed::later) return std::nullopt;
-  boost::system::error_code ignored;
-  if (role_ == Role::server) socket_.shutdown(Socket::shutdown_send, ignored);
+  if (role_ == Role::server) socket_.shutdown_send();
   return *ending_;
 }
 
@@ -229,43 +226,43 @@ Connection::Flushed WebSocketConnection::flush() {
 
 Task<> WebSocketConnection::writable() {
   if (!std::exchange(sending_, true)) progress_ = Clock::now();
-  return wait(Socket::wait_write);
+  return wait(socket_.write_awaits());
 }
 
 Task<> WebSocketConnection::linger() {
   std::array<char, 1024> dropped;
   boost::system::error_code over;
   while (!over) {
-    const auto [error, size] = co_await socket_.async_read_some(net::buffer(dropped), no_throw);
+    const auto [error, size] =
+        co_await socket_.tcp().async_read_some(net::buffer(dropped), no_throw);
     over = error;
   }
 }
 
-void WebSocketConnection::abort() {
-  boost::system::error_code ignored;
-  socket_.close(ignored);
-}
+void WebSocketConnection::abort() { socket_.close(); }
 
 bool WebSocketConnection::is_reset() {
-  pollfd state{.fd = socket_.native_handle(), .events = 0, .revents = 0};
+  pollfd state{.fd = socket_.tcp().native_handle(), .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) > 0;
 }
 
 // While pongs wait to be written, the reader does not continue.
 std::size_t WebSocketConnection::unexamined() {
   boost::system::error_code closed;
-  return may_read_ || turn_.waits() ? waiting() + socket_.available(closed) : 0;
+  return may_read_ || turn_.waits()
+             ? waiting() + socket_.buffered() + socket_.tcp().available(closed)
+             : 0;
 }
 
 std::size_t WebSocketConnection::unacknowledged() {
   int bytes = 0;
-  ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes);
+  ::ioctl(socket_.tcp().native_handle(), SIOCOUTQ, &bytes);
   return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace
 
-std::unique_ptr<Connection> open_websocket(Role role, Socket socket, std::string rest,
+std::unique_ptr<Connection> open_websocket(Role role, StreamSocket socket, std::string rest,
                                            std::size_t longest) {
   return std::make_unique<WebSocketConnection>(role, std::move(socket), std::move(rest), longest);
 }

@@ -40,7 +40,6 @@ struct ReadAheadFixture {
     Pair(net::io_context& context, Acceptor& acceptor) : peer(context), ahead(context, "") {
       peer.connect(acceptor.local_endpoint());
       socket.emplace(acceptor.accept());
-      socket->non_blocking(true);
     }
     void arrives(const std::string& bytes) {
       net::write(peer, net::buffer(bytes));
@@ -48,7 +47,7 @@ struct ReadAheadFixture {
     }
     // Asio's own wait() does not wait for a non-blocking socket.
     void fill() {
-      pollfd readable{socket->native_handle(), POLLIN, 0};
+      pollfd readable{socket->tcp().native_handle(), POLLIN, 0};
       REQUIRE(::poll(&readable, 1, -1) == 1);
       REQUIRE_FALSE(ahead.fill(*socket));
     }
@@ -65,7 +64,7 @@ struct ReadAheadFixture {
     }
 
     Socket peer;
-    std::optional<Socket> socket;
+    std::optional<StreamSocket> socket;
     ReadAhead ahead;
     MessageReader reader{Role::server, longest_message, ReadBuffer::size};
   };

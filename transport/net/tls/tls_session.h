@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "transport/net/net.h"
+#include "transport/net/tls/tls_context.h"
+
+struct ssl_st;  // OpenSSL's SSL
+
+namespace millrace {
+
+// A client's end of TLS on a socket: plain bytes in, plain bytes out. The first call of write() or
+// read() begins the handshake, which checks the server's certificate and its host name.
+//
+// Never blocks. Confined to one thread.
+class TlsSession {
+ public:
+  // `socket` is connected and non-blocking, or connecting; it must stay open as long as this
+  // object. `host` is a name or an IP address.
+  TlsSession(const TlsContext& context, int socket, const std::string& host);
+
+  // Read and write as far as the socket allows, and return the number of bytes. With the error
+  // would_block, none was moved: repeat the call when the socket is ready as read_awaits() or
+  // write_awaits() says, a write with at least the same bytes. With eof, the peer has ended the
+  // session properly. A connection that ends without that is lost, and has another error.
+  std::size_t read(MutableBytes into, boost::system::error_code& error);
+  std::size_t write(Bytes bytes, boost::system::error_code& error);
+  Socket::wait_type read_awaits() const { return read_awaits_; }
+  Socket::wait_type write_awaits() const { return write_awaits_; }
+
+  // The number of bytes that are decrypted and not read. The socket is not readable because of
+  // them.
+  std::size_t buffered() const;
+
+  // Sends the end of the data (close_notify), if the socket accepts it.
+  void close();
+
+  // Why the session has failed, for people; empty before that.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Free {
+    void operator()(ssl_st* session) const;
+  };
+
+  void begin();
+  boost::system::error_code outcome_of(int returned, Socket::wait_type& awaits);
+  std::string reason(unsigned long error) const;
+
+  std::unique_ptr<ssl_st, Free> session_;
+  Socket::wait_type read_awaits_ = Socket::wait_read, write_awaits_ = Socket::wait_write;
+  bool open_ = false;  // the handshake was complete before the last call
+  std::string failure_;
+};
+
+}  // namespace millrace
