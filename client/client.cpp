@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-Client::Client(const std::string& url, const ClientSettings& settings)
-    : thread_(std::make_unique<ClientThread>(url, settings)) {}
+Client::Client(const std::string& url, const ClientSettings& settings, const ServiceAccess& access)
+    : thread_(std::make_unique<ClientThread>(url, settings, access)) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;

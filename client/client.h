@@ -21,8 +21,9 @@ struct ClientSettings {
   // Unsent bytes at which sending waits.
   std::size_t unsent = 64 << 10;
   // Bytes of events, not yet returned by next(), at which the stream is held up: nothing more is
-  // received (ws://) or sent (tcp://) until next() has returned half of them. Over tcp://, messages
-  // of workers are received nevertheless: at 4 times as many bytes the stream fails (slow_reader).
+  // received (ws://, wss://) or sent (tcp://) until next() has returned half of them. Over tcp://,
+  // messages of workers are received nevertheless: at 4 times as many bytes the stream fails
+  // (slow_reader).
   std::size_t untaken = 1 << 20;
   // A stream that is held up fails with `slow_reader` if next() returns no event for this long.
   Duration taking = std::chrono::seconds(10);
@@ -30,7 +31,7 @@ struct ClientSettings {
   Duration connect = std::chrono::seconds(10);
   // Time without sending after which the client sends a keepalive message.
   Duration keepalive = std::chrono::seconds(10);
-  // Time without a response after which streams are lost. Over ws://: the service's host
+  // Time without a response after which streams are lost. Over ws:// and wss://: the service's host
   // acknowledges none of the sent bytes, and no message or ping arrives. Over tcp://: the service
   // answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at the
   // latest.
@@ -45,8 +46,9 @@ struct ClientSettings {
 //   while (auto event = stream.next())
 //     if (const auto* result = std::get_if<client_event::Result>(&*event)) use(*result);
 //
-// Over ws:// each stream has its own connection. Over tcp:// (ZeroMQ) all streams share one. The
-// streams of a lost connection are lost; the next stream that is opened connects again.
+// Over ws:// and wss:// (TLS) each stream has its own connection. Over tcp:// (ZeroMQ) all streams
+// share one. The streams of a lost connection are lost; the next stream that is opened connects
+// again.
 //
 // The client's thread owns the connections and shares two queues with each stream: one of input,
 // one of events. Receive results while you send: if the queue of events is full, the stream is held
@@ -57,10 +59,11 @@ struct ClientSettings {
 // The destructor waits only for a host name that is being resolved.
 class Client {
  public:
-  // `url` is "ws://HOST:PORT" or "tcp://HOST:PORT". Connects when a stream is opened. Throws
-  // std::invalid_argument for another URL, std::system_error if there is no free descriptor or
-  // thread.
-  explicit Client(const std::string& url, const ClientSettings& settings = {});
+  // `url` is "ws://HOST:PORT", "wss://HOST:PORT" or "tcp://HOST:PORT". Connects when a stream is
+  // opened. Throws std::invalid_argument for another URL and for an access that cannot be used (any
+  // with tcp://), std::system_error if there is no free descriptor or thread.
+  explicit Client(const std::string& url, const ClientSettings& settings = {},
+                  const ServiceAccess& access = {});
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

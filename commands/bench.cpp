@@ -15,6 +15,7 @@
 
 #include "base/enum_names.h"
 #include "base/file_descriptor.h"
+#include "commands/access_options.h"
 #include "commands/console/command_line.h"
 #include "commands/console/termination.h"
 #include "commands/output/bench_report.h"
@@ -33,6 +34,7 @@ using load::LoadTarget;
 struct BenchArguments {
   LoadPlan plan;
   LoadTarget target;
+  AccessOptions access;
   std::vector<std::string> files;
   std::string packet = "100ms", duration = "10s", warm_up = "1s", jitter = "0ms";
   std::string life, every, ramp, phase = "uniform", worker = "none", format;
@@ -92,6 +94,7 @@ LoadPlan plan_of(const BenchArguments& arguments) {
 
 LoadTarget load_target(const BenchArguments& arguments, const LoadPlan& plan) {
   LoadTarget target = arguments.target;
+  target.access = arguments.access.access();
   using OwnWorker = LoadTarget::OwnWorker;
   if (arguments.worker != "none")
     target.worker = arguments.worker == "answer" ? OwnWorker::answering : OwnWorker::silent;
@@ -250,8 +253,9 @@ void add_traffic(Command& command, BenchArguments& into) {
 
 void add_ends(Command& command, BenchArguments& into) {
   command.add("--url", &into.target.url, "Address of the service")
-      .type("ws://HOST:PORT|tcp://HOST:PORT")
+      .type("ws://HOST:PORT|wss://HOST:PORT|tcp://HOST:PORT")
       .shows_default();
+  into.access.add_to(command);
   command.add("--pipeline", &into.target.pipeline, "Pipeline to stream to").shows_default();
   command.add("--options", &into.target.options, "Options of each stream, a JSON object")
       .type("JSON");

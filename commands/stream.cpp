@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/access_options.h"
 #include "commands/console/command_line.h"
 #include "commands/input/audio_source.h"
 #include "commands/streaming/streaming_files.h"
@@ -26,6 +27,7 @@ constexpr std::string_view default_packet = "100ms", opus_packet = "20ms";
 struct StreamArguments {
   std::vector<std::string> files;
   std::string url = "ws://127.0.0.1:8080";
+  AccessOptions access;
   std::string pipeline = "default";
   std::string id;
   std::string options;
@@ -142,9 +144,9 @@ Run plan_run(const StreamArguments& arguments) {
   return run;
 }
 
-Client client_of(const std::string& url) {
+Client client_of(const std::string& url, const ServiceAccess& access) {
   try {
-    return Client(url);
+    return Client(url, {}, access);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("--url: ") + error.what());
   }
@@ -153,7 +155,7 @@ Client client_of(const std::string& url) {
 // Throws std::exception: a wrong argument, or too few descriptors.
 void stream(const StreamArguments& arguments, Console& console) {
   const Run run = plan_run(arguments);
-  Client client = client_of(arguments.url);
+  Client client = client_of(arguments.url, arguments.access.access());
   StreamingFiles files(client, run.plan, console);
   for (std::size_t i = 0; i < run.parts.size(); ++i)
     files.add(i % run.at_once, run.parts[i], arguments.repeat);
@@ -167,7 +169,9 @@ void add_options(Command& command, StreamArguments& into) {
            "standard input, sent as it arrives")
       .required()
       .type(" ");
-  command.add("--url", &into.url, "Address of the service, ws:// or tcp://").shows_default();
+  command.add("--url", &into.url, "Address of the service, ws://, wss:// or tcp://")
+      .shows_default();
+  into.access.add_to(command);
   command.add("--pipeline", &into.pipeline, "Pipeline to stream to").shows_default();
   command
       .add("--id", &into.id,

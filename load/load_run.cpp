@@ -43,11 +43,15 @@ std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const Fram
   request.format = name_of(sent.format);
   if (!sent.is_opus()) request.rate = sent.rate;
   if (const auto service = parse_service_url(target.url))
-    return std::make_unique<WebSocketLoadTransport>(*service, std::move(request), clients);
-  if (const auto service = parse_tcp_url(target.url))
+    return std::make_unique<WebSocketLoadTransport>(CheckedAccess(*service, target.access),
+                                                    std::move(request), clients);
+  if (const auto service = parse_tcp_url(target.url)) {
+    require_no_access(target.access);
     return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
                                                  size_of(sent.format) * type.values);
-  throw std::runtime_error("\"" + target.url + "\" must be ws://HOST:PORT or tcp://HOST:PORT");
+  }
+  throw std::runtime_error("\"" + target.url +
+                           "\" must be ws://HOST:PORT, wss://HOST:PORT or tcp://HOST:PORT");
 }
 
 std::uint32_t threads_of(const Schedule& schedule, const LoadTarget& target) {

@@ -14,12 +14,14 @@
 #include "load/streams/schedule.h"
 #include "load/streams/sent_audio.h"
 #include "load/streams/usage.h"
+#include "schemas/stream_request.h"
 
 namespace millrace::load {
 
 // The service that a load runs against, and the content of the load.
 struct LoadTarget {
-  std::string url = "ws://127.0.0.1:8080";  // or tcp://HOST:PORT
+  std::string url = "ws://127.0.0.1:8080";  // or wss://HOST:PORT, tcp://HOST:PORT
+  ServiceAccess access = {};
   std::string pipeline = "default";
   std::string options = {};  // options of every stream: a JSON object, or empty
   // The type of the pipeline's frames. An own worker receives the type from the service instead.

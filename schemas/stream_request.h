@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace millrace {
 
@@ -22,6 +24,18 @@ struct StreamRequest {
   std::optional<std::uint32_t> dim{};  // values per frame of features
   bool record = true;                  // false: the client declines; the stream is not recorded
   bool explain = false;                // results have their time in each stage; WebSocket only
+};
+
+// Additions of a client to its requests over ws:// and wss://, and the servers that it trusts.
+struct ServiceAccess {
+  // Sent as `Authorization: Bearer TOKEN`, without encryption over ws://. Neither logged nor part
+  // of an error message. Empty: none.
+  std::string token = {};
+  // Further fields of the request, as name and value.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // File with certificates of authorities (PEM) that are trusted instead of the system's; only for
+  // wss://. Empty: those of the system.
+  std::string ca = {};
 };
 
 }  // namespace millrace

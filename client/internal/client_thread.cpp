@@ -14,23 +14,28 @@ namespace millrace {
 namespace {
 
 std::unique_ptr<Transport> transport_for(const std::string& url, Executor executor,
-                                         const ClientSettings& settings) {
+                                         const ClientSettings& settings,
+                                         const ServiceAccess& access) {
   if (auto service = parse_service_url(url))
-    return std::make_unique<WebsocketTransport>(std::move(executor), std::move(*service), settings);
-  if (auto service = parse_tcp_url(url))
+    return std::make_unique<WebsocketTransport>(
+        std::move(executor), CheckedAccess(std::move(*service), access), settings);
+  if (auto service = parse_tcp_url(url)) {
+    require_no_access(access);
     return std::make_unique<ZeromqTransport>(std::move(executor), std::move(*service), settings);
+  }
   const bool parameters = url.find('?') != url.npos;
   throw std::invalid_argument(
-      "\"" + url + "\" must be ws://HOST:PORT or tcp://HOST:PORT" +
+      "\"" + url + "\" must be ws://HOST:PORT, wss://HOST:PORT or tcp://HOST:PORT" +
       (parameters ? ": give pipeline, rate and other parameters to open()" : ""));
 }
 
 }  // namespace
 
-ClientThread::ClientThread(const std::string& url, const ClientSettings& settings)
+ClientThread::ClientThread(const std::string& url, const ClientSettings& settings,
+                           const ServiceAccess& access)
     : settings_(settings),
       work_(context_.get_executor()),
-      transport_(transport_for(url, context_.get_executor(), settings_)),
+      transport_(transport_for(url, context_.get_executor(), settings_, access)),
       thread_(quiet_thread("millrace-client", [this] { context_.run(); })) {}
 
 ClientThread::~ClientThread() {

@@ -19,7 +19,7 @@ namespace millrace {
 class ClientThread {
  public:
   // Throws as Client does.
-  ClientThread(const std::string& url, const ClientSettings& settings);
+  ClientThread(const std::string& url, const ClientSettings& settings, const ServiceAccess& access);
   // Fails every stream that is not over as lost.
   ~ClientThread();
 

@@ -64,6 +64,7 @@ client_event::Result result_of(ServerMessage& message) {
 // The code of docs/protocol.md for an HTTP status, for an answer without a code.
 std::string code_of(unsigned status) {
   switch (status) {
+    case 401: return "unauthenticated";
     case 409: return "conflict";
     case 414: return "too_long";
     case 415: return "format";

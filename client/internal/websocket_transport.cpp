@@ -45,8 +45,8 @@ class WebsocketTransport::Stream {
         read_timer_(executor),
         watch_timer_(executor) {}
 
-  Task<> run(ServiceUrl service) {
-    co_await open(std::move(service));
+  Task<> run(CheckedAccess access) {
+    co_await open(std::move(access));
     if (connection_) co_await (read() && write() && watch());
   }
 
@@ -65,10 +65,10 @@ class WebsocketTransport::Stream {
   }
 
  private:
-  Task<> open(ServiceUrl service) {
-    const std::string address = service.host + ":" + service.port;
+  Task<> open(CheckedAccess access) {
+    const std::string address = access.url().host + ":" + access.url().port;
     write_timer_.expires_after(settings_.connect);
-    auto outcome = co_await (open_stream(executor_, std::move(service), std::move(request_)) ||
+    auto outcome = co_await (open_stream(executor_, std::move(access), std::move(request_)) ||
                              fail_on_timeout(address));
     if (outcome.index() == 1) co_return;
     auto& opened = std::get<0>(outcome);
@@ -216,9 +216,9 @@ class WebsocketTransport::Stream {
   bool stopped_ = false;
 };
 
-WebsocketTransport::WebsocketTransport(Executor executor, ServiceUrl service,
+WebsocketTransport::WebsocketTransport(Executor executor, CheckedAccess access,
                                        const ClientSettings& settings)
-    : executor_(std::move(executor)), service_(std::move(service)), settings_(settings) {}
+    : executor_(std::move(executor)), access_(std::move(access)), settings_(settings) {}
 WebsocketTransport::~WebsocketTransport() = default;
 
 void WebsocketTransport::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
@@ -229,8 +229,8 @@ void WebsocketTransport::open(std::shared_ptr<StreamPipe> pipe, StreamRequest re
 
 Task<> WebsocketTransport::serve(Stream& stream) {
   try {
-    ServiceUrl service = service_;
-    co_await stream.run(std::move(service));
+    CheckedAccess access = access_;
+    co_await stream.run(std::move(access));
   } catch (const std::exception& failure) {  // no memory or descriptor
     stream.pipe().fail(StreamFailure::lost(failure.what()));
   }

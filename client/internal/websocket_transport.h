@@ -15,7 +15,7 @@ namespace millrace {
 class WebsocketTransport final : public Transport {
  public:
   // `settings` must outlive this object.
-  WebsocketTransport(Executor executor, ServiceUrl service, const ClientSettings& settings);
+  WebsocketTransport(Executor executor, CheckedAccess access, const ClientSettings& settings);
   ~WebsocketTransport() override;
 
   void open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) override;
@@ -28,7 +28,7 @@ class WebsocketTransport final : public Transport {
   Task<> serve(Stream& stream);
 
   const Executor executor_;
-  const ServiceUrl service_;
+  const CheckedAccess access_;
   const ClientSettings& settings_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
 };

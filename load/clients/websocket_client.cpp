@@ -23,9 +23,14 @@ constexpr std::size_t max_answer = 16 << 10;
 
 }  // namespace
 
-WebSocketClient::WebSocketClient(FileDescriptor socket, std::string request, std::uint32_t client,
+WebSocketClient::WebSocketClient(FileDescriptor socket, std::unique_ptr<TlsSession> tls,
+                                 std::string request, std::uint32_t client,
                                  WebSocketScratch& scratch)
-    : socket_(std::move(socket)), client_(client), scratch_(scratch), unsent_(std::move(request)) {}
+    : socket_(std::move(socket)),
+      tls_(std::move(tls)),
+      client_(client),
+      scratch_(scratch),
+      unsent_(std::move(request)) {}
 
 bool WebSocketClient::send(Bytes frames) {
   full_ = !unsent_.empty();
@@ -35,22 +40,35 @@ bool WebSocketClient::send(Bytes frames) {
 
 void WebSocketClient::end() { write(Opcode::text, bytes_in(R"({"type":"end"})")); }
 
-// Ignores errors of the socket: the next read returns them.
+// Returns the number of bytes sent. Ignores errors: the next read returns them.
+std::size_t WebSocketClient::transmit(Bytes bytes) {
+  boost::system::error_code ignored;
+  if (tls_) return tls_->write(bytes, ignored);
+  const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+}
+
+// As recv(). A record of TLS fits into the buffer, so that none of it waits in the session.
+ssize_t WebSocketClient::receive(MutableBytes into) {
+  if (!tls_) return ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
+  boost::system::error_code error;
+  const std::size_t size = tls_->read(into, error);
+  errno = error == net::error::would_block ? EAGAIN : EIO;
+  return error && error != net::error::eof ? -1 : static_cast<ssize_t>(size);
+}
+
 void WebSocketClient::write(Opcode opcode, Bytes payload) {
   scratch_.message.clear();
   append_frame(scratch_.message, opcode, text_in(payload), scratch_.keys.next());
   std::string_view bytes = scratch_.message;
-  if (unsent_.empty()) {
-    const auto sent =
-        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
+  if (unsent_.empty()) bytes.remove_prefix(transmit(bytes_in(bytes)));
   unsent_.append(bytes);
 }
 
 bool WebSocketClient::turn(bool readable, bool writable, ClientSink& sink) {
   if (writable) state_ == State::connecting ? connected(sink) : flush(sink);
-  if (readable && state_ != State::over) read(sink);
+  if ((readable || tls_) && state_ != State::over && state_ != State::connecting) read(sink);
+  if (!unsent_.empty() && write_awaits_input()) flush(sink);
   return state_ != State::over;
 }
 
@@ -64,19 +82,19 @@ void WebSocketClient::connected(ClientSink& sink) {
 }
 
 void WebSocketClient::flush(ClientSink& sink) {
-  const auto sent =
-      ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
+  unsent_.erase(0, transmit(bytes_in(unsent_)));
   if (unsent_.empty() && std::exchange(full_, false)) sink.writable(client_);
 }
 
 void WebSocketClient::read(ClientSink& sink) {
   auto& arrived = scratch_.arrived;
-  const auto size = ::recv(socket_.get(), arrived.data(), arrived.size(), MSG_DONTWAIT);
+  const auto size = receive(arrived);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) {
-    if (state_ != State::closing)
+    if (state_ != State::closing) {
+      if (tls_ && why_.empty()) why_ = tls_->failure();
       return fail(why_.empty() ? "the service disconnected" : why_, sink);
+    }
     state_ = State::over;
     return sink.closed(client_, frames_, rows_, Clock::now());
   }

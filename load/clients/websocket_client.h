@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/file_descriptor.h"
 #include "load/clients/load_transport.h"
 #include "transport/net/limits.h"
+#include "transport/net/tls/tls_session.h"
 #include "transport/websocket/message_reader.h"
 #include "transport/websocket/random_keys.h"
 
@@ -25,10 +27,10 @@ struct WebSocketScratch {
 // message that is written or read in one call. Confined to one thread.
 class WebSocketClient {
  public:
-  // `socket` is connecting; `request` is the complete header of the upgrade; `client` is the index
-  // of the client. `scratch` must outlive this object.
-  WebSocketClient(FileDescriptor socket, std::string request, std::uint32_t client,
-                  WebSocketScratch& scratch);
+  // `socket` is connecting; `tls` is null or a session on it; `request` is the complete header of
+  // the upgrade; `client` is the index of the client. `scratch` must outlive this object.
+  WebSocketClient(FileDescriptor socket, std::unique_ptr<TlsSession> tls, std::string request,
+                  std::uint32_t client, WebSocketScratch& scratch);
 
   int socket() const { return socket_.get(); }
 
@@ -40,11 +42,18 @@ class WebSocketClient {
   // broken() was called.
   [[nodiscard]] bool turn(bool readable, bool writable, ClientSink& sink);
   // True if turn() must be called when the socket is writable.
-  bool waits_to_write() const { return state_ == State::connecting || !unsent_.empty(); }
+  bool waits_to_write() const {
+    if (tls_ && tls_->read_awaits() == Socket::wait_write) return true;
+    return state_ == State::connecting || (!unsent_.empty() && !write_awaits_input());
+  }
 
  private:
   enum class State : std::uint8_t { connecting, upgrading, open, closing, over };
 
+  std::size_t transmit(Bytes bytes);
+  ssize_t receive(MutableBytes into);
+  // True while TLS must read before it can write: in its handshake.
+  bool write_awaits_input() const { return tls_ && tls_->write_awaits() == Socket::wait_read; }
   void write(Opcode opcode, Bytes payload);
   void flush(ClientSink& sink);
   void connected(ClientSink& sink);
@@ -57,6 +66,7 @@ class WebSocketClient {
   void fail(std::string_view why, ClientSink& sink);
 
   FileDescriptor socket_;
+  std::unique_ptr<TlsSession> tls_;  // null: none
   const std::uint32_t client_;
   WebSocketScratch& scratch_;
   State state_ = State::connecting;

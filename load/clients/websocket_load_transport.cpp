@@ -29,11 +29,11 @@ timespec until(Time time) {
 
 }  // namespace
 
-WebSocketLoadTransport::WebSocketLoadTransport(const ServiceUrl& service, StreamRequest request,
+WebSocketLoadTransport::WebSocketLoadTransport(CheckedAccess access, StreamRequest request,
                                                std::uint32_t clients)
-    : host_(service.host_field()),
+    : access_(std::move(access)),
       request_(std::move(request)),
-      service_(find_endpoint(service)),
+      service_(find_endpoint(access_.url())),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       connections_(clients) {
   if (!epoll_) throw std::runtime_error(std::strerror(errno));
@@ -41,7 +41,8 @@ WebSocketLoadTransport::WebSocketLoadTransport(const ServiceUrl& service, Stream
 
 std::string WebSocketLoadTransport::upgrade(const std::string& name) {
   request_.id = name;
-  return upgrade_request(host_, stream_target(request_), random_key(scratch_.keys));
+  return upgrade_request(access_.url().host_field(), stream_target(request_),
+                         random_key(scratch_.keys), access_.fields());
 }
 
 void WebSocketLoadTransport::open(std::uint32_t client, const std::string& name) {
@@ -55,7 +56,8 @@ void WebSocketLoadTransport::open(std::uint32_t client, const std::string& name)
     return unreachable_.push_back({client, errno});
   ClientConnection& it = connections_[client];
   ++it.generation;
-  it.client.emplace(std::move(socket), upgrade(name), client, scratch_);
+  auto tls = access_.tls(socket.get());
+  it.client.emplace(std::move(socket), std::move(tls), upgrade(name), client, scratch_);
   it.watched_to_write = true;
   watch(client, EPOLL_CTL_ADD);
 }

@@ -21,7 +21,7 @@ class WebSocketLoadTransport final : public LoadTransport {
  public:
   // `request` has the parameters of every stream, except its name. Client indices are below
   // `clients`. Throws std::runtime_error if the service is not found.
-  WebSocketLoadTransport(const ServiceUrl& service, StreamRequest request, std::uint32_t clients);
+  WebSocketLoadTransport(CheckedAccess access, StreamRequest request, std::uint32_t clients);
 
   void open(std::uint32_t client, const std::string& name) override;
   [[nodiscard]] bool send(std::uint32_t client, Bytes frames) override;
@@ -41,7 +41,7 @@ class WebSocketLoadTransport final : public LoadTransport {
   void update_watch(std::uint32_t client);
   void refuse_unreachable(ClientSink& sink);
 
-  const std::string host_;
+  const CheckedAccess access_;
   StreamRequest request_;
   const Tcp::endpoint service_;
   FileDescriptor epoll_;

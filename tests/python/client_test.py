@@ -122,7 +122,7 @@ class Errors(ClientTest):
         for url in ("http://here", "", "tcp://"):
             with self.assertRaises(ValueError):
                 millrace.Client(url)
-        with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT .*: give pipeline, rate and other parameters to open"):
+        with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT, .*: give pipeline, rate and other parameters to open"):
             millrace.connect("ws://127.0.0.1:8080/v1/stream?pipeline=asr")
         with millrace.Client(self.url("zeromq")).open() as stream:
             with self.assertRaisesRegex(TypeError, "float64 does not have the stream's format s16le"):

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
+#include <tuple>
+#include <utility>
 
 #include "transport/net/limits.h"
+#include "transport/net/tls/stream_socket.h"
 #include "transport/websocket/handshake.h"
 #include "transport/websocket/stream_target.h"
 #include "transport/websocket/websocket_connection.h"
@@ -21,6 +23,7 @@ namespace {
 
 namespace beast = boost::beast;
 namespace http = beast::http;
+using boost::system::error_code;
 
 // Reads a server's answer to an upgrade as it arrives.
 class UpgradeAnswer {
@@ -99,9 +102,10 @@ std::optional<ConnectError> UpgradeAnswer::refusal() const {
   const bool of_parser =
       failure_.category() == make_error_code(http::error::bad_version).category();
   if (of_parser && failure_ != http::error::partial_message)
-    return ConnectError{
-        .message =
-            "the answer is not HTTP; for the ZeroMQ port, use a URL that begins with tcp://"};
+    return ConnectError{.message =
+                            "the answer is not HTTP; for the ZeroMQ port, use a URL that begins "
+                            "with tcp://, for a port "
+                            "with TLS wss://"};
   if (failure_) return ConnectError{.message = failure_.message()};
   const auto& answer = parser_.get();
   if (answer.result() == http::status::switching_protocols) {
@@ -120,70 +124,62 @@ std::optional<ConnectError> UpgradeAnswer::refusal() const {
   return refused;
 }
 
-// Parses HOST[:PORT]; an IPv6 address must be in brackets. `port` is the default.
-std::optional<ServiceUrl> parse_address(std::string_view address, std::string_view port) {
-  if (address.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
-  const std::size_t bracket = address.starts_with('[') ? 1 : 0;
-  const auto end = address.find(bracket ? ']' : ':');
-  if (bracket && end == std::string_view::npos) return std::nullopt;
-  ServiceUrl parsed{.host = std::string(address.substr(bracket, end - bracket)),
-                    .port = std::string(port)};
-  const auto rest = end == std::string_view::npos ? "" : address.substr(end + bracket);
-  if (!rest.empty()) {
-    if (rest.front() != ':' || rest.size() < 2 ||
-        rest.find_first_not_of("0123456789", 1) != std::string_view::npos)
-      return std::nullopt;
-    parsed.port = rest.substr(1);
+// Waits as often as the socket requires.
+Task<error_code> write_all(StreamSocket& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    error_code error;
+    bytes.remove_prefix(socket.write_some({net::buffer(bytes), net::const_buffer()}, error));
+    if (error == net::error::would_block)
+      std::tie(error) = co_await socket.tcp().async_wait(socket.write_awaits(), no_throw);
+    if (error) co_return error;
   }
-  if (parsed.host.empty()) return std::nullopt;
-  return parsed;
+  co_return error_code();
+}
+
+Task<std::pair<error_code, std::size_t>> read_some(StreamSocket& socket, net::mutable_buffer into) {
+  for (;;) {
+    error_code error;
+    const std::size_t count = socket.read_some(into, error);
+    if (error != net::error::would_block) co_return std::pair(error, count);
+    std::tie(error) = co_await socket.tcp().async_wait(socket.read_awaits(), no_throw);
+    if (error) co_return std::pair(error, count);
+  }
+}
+
+std::string reason_of(const StreamSocket& socket, error_code error) {
+  return socket.tls() && !socket.tls()->failure().empty() ? socket.tls()->failure()
+                                                          : error.message();
 }
 
 }  // namespace
 
-std::optional<ServiceUrl> parse_service_url(std::string_view url) {
-  constexpr std::string_view scheme = "ws://", streams = "/v1/stream";
-  if (!url.starts_with(scheme)) return std::nullopt;
-  url.remove_prefix(scheme.size());
-  if (url.ends_with(streams)) {
-    url.remove_suffix(streams.size());
-  } else if (url.ends_with('/')) {
-    url.remove_suffix(1);
-  }
-  return parse_address(url, "80");
-}
-
-std::optional<ServiceUrl> parse_tcp_url(std::string_view url) {
-  constexpr std::string_view scheme = "tcp://";
-  if (!url.starts_with(scheme)) return std::nullopt;
-  return parse_address(url.substr(scheme.size()), "5555");
-}
-
-std::string ServiceUrl::host_field() const {
-  const bool colons = host.find(':') != std::string::npos;
-  return (colons ? "[" + host + "]" : host) + ":" + port;
-}
-
 Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor executor,
-                                                                    ServiceUrl url,
+                                                                    CheckedAccess access,
                                                                     StreamRequest request) {
+  const ServiceUrl& url = access.url();
   Resolver resolver(executor);
   const auto [unknown, endpoints] = co_await resolver.async_resolve(url.host, url.port, no_throw);
   if (unknown) co_return ConnectError{.message = url.host + ": " + unknown.message()};
-  Socket socket(executor);
-  const auto [error, endpoint] = co_await net::async_connect(socket, endpoints, no_throw);
-  if (error) co_return ConnectError{.message = url.host + ":" + url.port + ": " + error.message()};
-  socket.set_option(Tcp::no_delay(true));
+  Socket tcp(executor);
+  const auto [error, endpoint] = co_await net::async_connect(tcp, endpoints, no_throw);
+  const std::string address = url.host + ":" + url.port + ": ";
+  if (error) co_return ConnectError{.message = address + error.message()};
+  tcp.set_option(Tcp::no_delay(true));
 
+  auto tls = access.tls(tcp.native_handle());
+  StreamSocket socket(std::move(tcp), std::move(tls));
   RandomKeys random;
   const std::string key = random_key(random);
-  const std::string upgrade = upgrade_request(url.host_field(), stream_target(request), key);
-  const auto [unsent, size] = co_await net::async_write(socket, net::buffer(upgrade), no_throw);
-  if (unsent) co_return ConnectError{.message = unsent.message()};
+  const std::string upgrade =
+      upgrade_request(url.host_field(), stream_target(request), key, access.fields());
+  const auto unsent = co_await write_all(socket, upgrade);
+  if (unsent) co_return ConnectError{.message = address + reason_of(socket, unsent)};
   UpgradeAnswer answer(accept_of(key));
   while (!answer.is_complete()) {
     const auto space = answer.space();
-    const auto [failed, count] = co_await socket.async_read_some(space, no_throw);
+    const auto [failed, count] = co_await read_some(socket, space);
+    if (failed && socket.tls() && !socket.tls()->failure().empty())
+      co_return ConnectError{.message = address + reason_of(socket, failed)};
     answer.add(count, failed);
   }
   if (auto refused = answer.refusal()) co_return std::move(*refused);

@@ -29,12 +29,14 @@ std::string accept_of(std::string_view key) {
   return base64(digest.data(), digest.size());
 }
 
-std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key) {
+std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key,
+                            std::string_view fields) {
   std::string text = "GET ";
   text.append(target).append(" HTTP/1.1\r\nHost: ").append(host);
   text += "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13";
   text.append("\r\nSec-WebSocket-Key: ").append(key);
-  return text.append("\r\nSec-WebSocket-Protocol: ").append(subprotocol).append("\r\n\r\n");
+  text.append("\r\nSec-WebSocket-Protocol: ").append(subprotocol).append("\r\n");
+  return text.append(fields).append("\r\n");
 }
 
 std::string random_key(RandomKeys& random) {

@@ -14,8 +14,10 @@ namespace millrace {
 // The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key.
 std::string accept_of(std::string_view key);
 
-// The complete header of a client's request. `key` comes from random_key().
-std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key);
+// The complete header of a client's request. `key` comes from random_key(); `fields` are complete
+// lines.
+std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key,
+                            std::string_view fields = {});
 std::string random_key(RandomKeys& random);
 
 // The server's answer that opens the WebSocket.

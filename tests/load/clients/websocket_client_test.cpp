@@ -41,7 +41,7 @@ struct Pair {
   Pair() {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    client.emplace(FileDescriptor(ends[0]), "GET / HTTP/1.1\r\n\r\n", 5, scratch);
+    client.emplace(FileDescriptor(ends[0]), nullptr, "GET / HTTP/1.1\r\n\r\n", 5, scratch);
     service = FileDescriptor(ends[1]);
   }
 

@@ -31,9 +31,10 @@ Task<bool> serve(Acceptor& acceptor, std::string answer) {
 
 // "open", or the error.
 Task<std::string> open_and_serve(Acceptor& acceptor, std::string answer) {
-  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
+  CheckedAccess access(
+      {.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())});
   const auto [opened, served] =
-      co_await (open_stream(acceptor.get_executor(), std::move(url), StreamRequest()) &&
+      co_await (open_stream(acceptor.get_executor(), std::move(access), StreamRequest()) &&
                 serve(acceptor, std::move(answer)));
   co_return opened ? "open" : opened.error().message;
 }

@@ -18,9 +18,9 @@ namespace {
 // Sends, and returns all messages received; the last line is how the connection ended.
 Task<std::vector<std::string>> converse(Executor executor, Tcp::endpoint endpoint,
                                         std::vector<std::string> frames) {
-  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
+  CheckedAccess access({.host = "127.0.0.1", .port = std::to_string(endpoint.port())});
   StreamRequest request;
-  auto opened = co_await open_stream(executor, std::move(url), std::move(request));
+  auto opened = co_await open_stream(executor, std::move(access), std::move(request));
   if (!opened) co_return std::vector<std::string>{opened.error().message};
   Connection& connection = **opened;
   for (const auto& bytes : frames) co_await connection.send(Kind::binary, bytes);
@@ -58,9 +58,10 @@ Task<Socket> lengthen(Acceptor& acceptor, Tcp::endpoint service, std::string fie
 Task<std::string> received_one_by_one(Acceptor& acceptor, Tcp::endpoint service,
                                       std::string field) {
   using net::experimental::awaitable_operators::operator&&;
-  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
+  CheckedAccess access(
+      {.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())});
   auto [opened, peer] =
-      co_await (open_stream(acceptor.get_executor(), std::move(url), StreamRequest()) &&
+      co_await (open_stream(acceptor.get_executor(), std::move(access), StreamRequest()) &&
                 lengthen(acceptor, service, std::move(field)));
   std::string all;
   for (const std::string_view next : {"\x82\1a", "\x82\1b", ""}) {
@@ -74,9 +75,10 @@ Task<std::string> received_one_by_one(Acceptor& acceptor, Tcp::endpoint service,
 // The close frame of our client.
 Task<std::string> close_of_a_client(Acceptor& acceptor, Tcp::endpoint service) {
   using net::experimental::awaitable_operators::operator&&;
-  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
+  CheckedAccess access(
+      {.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())});
   auto [opened, peer] =
-      co_await (open_stream(acceptor.get_executor(), std::move(url), StreamRequest()) &&
+      co_await (open_stream(acceptor.get_executor(), std::move(access), StreamRequest()) &&
                 lengthen(acceptor, service, "X: x"));
   Connection& connection = **opened;
   const auto read_close = [](Socket& from, Connection& to) -> Task<std::string> {
@@ -162,9 +164,9 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(ServerFixture, "a refused client receives the reason") {
   const auto refused = [](Executor executor, Tcp::endpoint endpoint) -> Task<ConnectError> {
-    ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
+    CheckedAccess access({.host = "127.0.0.1", .port = std::to_string(endpoint.port())});
     StreamRequest request{.pipeline = "none"};
-    auto opened = co_await open_stream(executor, std::move(url), std::move(request));
+    auto opened = co_await open_stream(executor, std::move(access), std::move(request));
     co_return opened ? ConnectError{} : opened.error();
   };
   const auto error = run(context, refused(context.get_executor(), server.endpoint()));
@@ -182,9 +184,9 @@ TEST_CASE_METHOD(ServerFixture,
                  "messages of a client before its close are read, even if it reads nothing") {
   // Because of its unread results, its kernel answers our next one with a reset.
   const auto leave = [](Executor executor, Tcp::endpoint endpoint) -> Task<bool> {
-    ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
+    CheckedAccess access({.host = "127.0.0.1", .port = std::to_string(endpoint.port())});
     StreamRequest request;
-    auto opened = co_await open_stream(executor, std::move(url), std::move(request));
+    auto opened = co_await open_stream(executor, std::move(access), std::move(request));
     for (int i = 0; i < 100; ++i) co_await (*opened)->send(Kind::binary, "abcd");
     co_return true;
   };
@@ -236,8 +238,12 @@ TEST_CASE("the URL of a service has a host and a port") {
   CHECK(parse_service_url("ws://127.0.0.1:8080/v1/stream")->port == "8080");
   CHECK(parse_service_url("ws://[::1]:8080")->host == "::1");
   CHECK(parse_service_url("ws://[::1]:8080")->port == "8080");
-  for (const char* bad : {"", "here:8080", "wss://here", "ws://", "ws://:80", "ws://here:",
-                          "ws://here:http", "ws://here/path", "ws://[::1", "ws://a@b"})
+  CHECK_FALSE(parse_service_url("ws://here")->tls);
+  CHECK(parse_service_url("wss://here")->tls);
+  CHECK(parse_service_url("wss://here/")->port == "443");
+  for (const char* bad :
+       {"", "here:8080", "https://here", "ws://", "wss://", "ws://:80",
+        "ws://here:", "ws://here:http", "ws://here/path", "ws://[::1", "ws://a@b"})
     CHECK_FALSE(parse_service_url(bad));
   CHECK(parse_tcp_url("tcp://here:7")->port == "7");
   CHECK(parse_tcp_url("tcp://here")->port == "5555");
