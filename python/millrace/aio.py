@@ -2,13 +2,16 @@
 """The client for asyncio. Its calls wait in the event loop; client.py has the blocking client."""
 
 import asyncio
+import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from typing import Any, TypeVar
 
 from millrace import _core
 from millrace.client import log_event
+from millrace.errors import ClientError
 from millrace.events import Closed, Event, Message, Ready, Result, event_of, ready_of
+from millrace.packets import each
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
@@ -70,8 +73,7 @@ class AsyncStream:
     """One stream of an AsyncClient, for the tasks of one event loop.
 
         async with millrace.connect(url).open(rate=16000) as stream:
-            sending = asyncio.create_task(microphone(stream))  # await stream.send(frames) …
-            async for result in stream:
+            async for result in stream.run(packets):
                 print(result.data)
 
     ``stream = await client.open()`` opens it too; then call ``close`` yourself.
@@ -157,6 +159,44 @@ class AsyncStream:
             log_event(self.name, event)
             if isinstance(event, (Result, Message)):
                 yield event
+
+    async def run(self, packets: AsyncIterable[Frames] | Iterable[Frames]) -> AsyncIterator[Result | Message]:
+        """Sends the packets, each as ``send`` takes it, then ends the stream. Gives the results and the messages of
+        workers as they come.
+
+        An async iterable is iterated over in a task; another one in a thread, so that it may wait, for instance to read
+        a file. An exception that it raises, or that ``send`` raises, closes the stream and is raised here. If the
+        service ends the stream before all packets are sent, StreamFailed is raised after the results.
+
+        Leaving the loop early closes the stream, cancels the task, and closes a generator. A thread that waits for a
+        packet ends with that packet, or with the program.
+        """
+        failures: list[BaseException] = []
+
+        async def send() -> None:
+            try:
+                async with contextlib.aclosing(each(packets)) as given:
+                    async for packet in given:
+                        await self.send(packet)
+                await self.end()
+            except BaseException as failure:
+                failures.append(failure)
+                self.close()
+
+        sending = asyncio.create_task(send(), name="millrace-run")
+        try:
+            async for result in self:
+                yield result
+            await self.end()  # raises if the stream is over and not all packets were sent
+        except ClientError:
+            if not failures:
+                raise
+        finally:
+            self.close()
+            sending.cancel()
+            await asyncio.wait([sending])
+        if failures:
+            raise failures[0]
 
     def close(self) -> None:
         """Ends the stream if it has not ended, and drops its remaining results. Calls that wait, and later

@@ -3,10 +3,12 @@
 
 import dataclasses
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 from millrace import _core
+from millrace.errors import ClientError
 from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Warned, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
@@ -26,12 +28,11 @@ class Stream:
     """One stream of a Client: frames go in, results come out.
 
         with client.open(rate=16000) as stream:
-            stream.send(frames)
-            stream.end()
-            for result in stream:
+            for result in stream.run(packets):
                 print(result.data)
 
-    One thread may send while another receives results. ``close`` may be called from any thread.
+    ``run`` sends in a thread of its own. A program that also flushes or resets calls ``send``, ``flush``, ``end`` …
+    itself: one thread may send while another receives results. ``close`` may be called from any thread.
 
     Sending waits while the service accepts no more frames. After ``timeout`` seconds it raises TimeoutError, and
     nothing was sent. Receive results while you send: a stream whose results wait too long fails
@@ -95,6 +96,43 @@ class Stream:
             log_event(self.name, event)
             if isinstance(event, (Result, Message)):
                 yield event
+
+    def run(self, packets: Iterable[Frames]) -> Iterator[Result | Message]:
+        """Sends the packets, each as ``send`` takes it, then ends the stream. Gives the results and the messages of
+        workers as they come.
+
+        The packets are iterated over in a thread, so they may come as slowly as a microphone gives them. An exception
+        that they raise, or that ``send`` raises, closes the stream and is raised here. If the service ends the stream
+        before all packets are sent, StreamFailed is raised after the results.
+
+        Leaving the loop early closes the stream. The thread then ends, and closes ``packets`` if it is a generator; if
+        it waits for a packet, it ends with that packet, or with the program.
+        """
+        failures: list[BaseException] = []
+
+        def send() -> None:
+            try:
+                for packet in packets:
+                    self.send(packet)
+                self.end()
+            except BaseException as failure:
+                failures.append(failure)
+                self.close()
+            finally:
+                if isinstance(packets, Generator):
+                    packets.close()
+
+        threading.Thread(target=send, name="millrace-run", daemon=True).start()
+        try:
+            yield from self
+            self.end()  # raises if the stream is over and not all packets were sent
+        except ClientError:
+            if not failures:
+                raise
+        finally:
+            self.close()
+        if failures:
+            raise failures[0]
 
     @staticmethod
     def _timely(sent: bool) -> None:
