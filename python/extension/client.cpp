@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/client.h"
 #include "python/extension/parts.h"
@@ -29,8 +31,8 @@ Duration positive(double seconds) {
 // close().
 class HeldClient {
  public:
-  HeldClient(const std::string& url, const ClientSettings& settings)
-      : client_(std::make_unique<Client>(url, settings)) {}
+  HeldClient(const std::string& url, const ClientSettings& settings, const ServiceAccess& access)
+      : client_(std::make_unique<Client>(url, settings, access)) {}
   ~HeldClient() { close(); }
   HeldClient(const HeldClient&) = delete;
   HeldClient& operator=(const HeldClient&) = delete;
@@ -49,15 +51,21 @@ class HeldClient {
   std::unique_ptr<Client> client_;
 };
 
-void make_client(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
-                 double taking, double connect, double keepalive, double silence) {
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+void make_client(HeldClient* into, const std::string& url, const std::string& token,
+                 const Headers& headers, const std::string& ca, std::size_t unsent,
+                 std::size_t untaken, double taking, double connect, double keepalive,
+                 double silence) {
   if (unsent == 0 || untaken == 0) throw nb::value_error("unsent and untaken must be positive");
-  new (into) HeldClient(url, {.unsent = unsent,
-                              .untaken = untaken,
-                              .taking = positive(taking),
-                              .connect = positive(connect),
-                              .keepalive = positive(keepalive),
-                              .silence = positive(silence)});
+  new (into) HeldClient(url,
+                        {.unsent = unsent,
+                         .untaken = untaken,
+                         .taking = positive(taking),
+                         .connect = positive(connect),
+                         .keepalive = positive(keepalive),
+                         .silence = positive(silence)},
+                        {.token = token, .headers = headers, .ca = ca});
 }
 
 nb::tuple defaults() {

@@ -34,6 +34,9 @@ class Client:
     def __init__(
         self,
         url: str,
+        token: str,
+        headers: list[tuple[str, str]],
+        ca: str,
         unsent: int,
         untaken: int,
         taking: float,

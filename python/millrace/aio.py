@@ -3,11 +3,12 @@
 
 import asyncio
 import contextlib
-import dataclasses
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
+import os
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 from millrace import _core
+from millrace.access import core_client
 from millrace.client import log_event
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Message, Ready, Result, event_of, ready_of
@@ -231,9 +232,17 @@ class AsyncClient:
     """A client of one service, for the tasks of one event loop at a time. It takes the same urls as
     Client, and its connections are in a thread of the library. Leaving an ``async with`` closes it."""
 
-    def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Does not connect yet. Raises ValueError for a wrong url or a setting that is not positive."""
-        self._core = _core.Client(url, *dataclasses.astuple(settings))
+    def __init__(
+        self,
+        url: str,
+        settings: ClientSettings = ClientSettings(),
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        ca: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Does not connect yet. The arguments, and what is raised, are those of ``Client``."""
+        self._core = core_client(url, settings, token, headers, ca)
         self._changes = _Changes(self._core)
 
     def open(
@@ -270,9 +279,16 @@ class AsyncClient:
         self.close()
 
 
-def connect(url: str, settings: ClientSettings = ClientSettings()) -> AsyncClient:
-    """Returns the asyncio client of the service at ``ws://HOST:PORT`` or ``tcp://HOST:PORT``.
+def connect(
+    url: str,
+    settings: ClientSettings = ClientSettings(),
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    ca: str | os.PathLike[str] | None = None,
+) -> AsyncClient:
+    """Returns the asyncio client of the service at ``ws://HOST:PORT``, ``wss://HOST:PORT`` or ``tcp://HOST:PORT``.
 
-    Does not connect yet. Raises ValueError for a wrong url.
+    Does not connect yet. The arguments, and what is raised, are those of ``Client``.
     """
-    return AsyncClient(url, settings)
+    return AsyncClient(url, settings, token=token, headers=headers, ca=ca)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocking client: sends frames and receives results. aio.py has the client for asyncio."""
 
-import dataclasses
 import logging
+import os
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from millrace import _core
+from millrace.access import core_client
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Warned, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
@@ -154,13 +155,30 @@ class Stream:
 class Client:
     """A client of one service, for any number of streams.
 
-    Over ``ws://HOST:PORT`` each stream has its own connection. Over ``tcp://HOST:PORT`` (ZeroMQ) all share one. The
-    connections are in a thread of the library. Leaving the ``with`` closes the client. Thread-safe.
+    Over ``ws://HOST:PORT`` and ``wss://HOST:PORT`` (TLS) each stream has its own connection. Over ``tcp://HOST:PORT``
+    (ZeroMQ) all share one. The connections are in a thread of the library. Leaving the ``with`` closes the client.
+    Thread-safe.
     """
 
-    def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Does not connect yet. Raises ValueError for a wrong url or a setting that is not positive."""
-        self._core = _core.Client(url, *dataclasses.astuple(settings))
+    def __init__(
+        self,
+        url: str,
+        settings: ClientSettings = ClientSettings(),
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        ca: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Does not connect yet.
+
+        ``token``: sent with each stream as ``Authorization: Bearer``. ``headers``: further HTTP fields to send.
+        ``ca``: a file with the certificates of the authorities (PEM) that ``wss://`` trusts instead of the system's.
+        None of them can be used over ``tcp://``.
+
+        Raises ValueError for a wrong url, a setting that is not positive, and a token, header or file that cannot be
+        used; TypeError for a wrong type.
+        """
+        self._core = core_client(url, settings, token, headers, ca)
 
     def open(
         self,

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of both clients, checked."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+
+from millrace import _core
+from millrace.request import text
+from millrace.settings import ClientSettings
+
+
+def core_client(
+    url: str,
+    settings: ClientSettings,
+    token: str | None,
+    headers: Mapping[str, str] | None,
+    ca: str | os.PathLike[str] | None,
+) -> _core.Client:
+    """Raises TypeError and ValueError; no message has the token or the value of a header."""
+    if not isinstance(token, str | None):
+        raise TypeError("token must be a string")
+    if token == "":
+        raise ValueError("token must not be empty")
+    if not isinstance(headers, Mapping | None):
+        raise TypeError("headers must be a dict")
+    pairs = list((headers or {}).items())
+    for name, value in pairs:
+        if not isinstance(value, str):
+            raise TypeError(f"headers: the value of {text('the name of a header', name)} must be a string")
+    file = os.fspath(ca) if ca is not None else _authorities(url)
+    return _core.Client(url, token or "", pairs, text("ca", file), *dataclasses.astuple(settings))
+
+
+def _authorities(url: str) -> str:
+    """The file that Python's ssl trusts, if it is a file: the library in a wheel knows only Debian's folder."""
+    if not url.startswith("wss:"):
+        return ""
+    import ssl
+
+    return ssl.get_default_verify_paths().cafile or ""

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's clients over wss://, with tokens and headers. The servers with TLS are Python's."""
+import contextlib
+import socket
+import ssl
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+from clients import ClientTest, comparable
+from harness import run, samples
+from tls_front import TlsTest
+
+import millrace
+
+TOKEN = "c2VjcmV0.of-a_kitchen=="
+
+
+class Tls(TlsTest, ClientTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.make_certificates(cls.enterClassContext(tempfile.TemporaryDirectory()))
+
+    def behind(self, certificate=None, host="localhost"):
+        """The URL of a front with this certificate; its front is self.fronted."""
+        self.fronted = self.front(self.served.port, certificate or self.good)
+        return f"wss://{host}:{self.fronted.port}"
+
+    def talk(self, client):
+        with client.open(rate=16000) as stream:
+            return comparable(stream.run([samples(0, 4000)] * 5)), stream.totals
+
+    def lost(self, url, cause, **access):
+        with self.assertRaisesRegex(millrace.ConnectionLost, cause) as caught:
+            millrace.Client(url, **access).open()
+        self.assertIn(url.removeprefix("wss://").removeprefix("ws://"), str(caught.exception))
+
+    def test_a_stream_over_tls_has_the_results_of_one_without(self):
+        plain = self.talk(millrace.Client(self.url("websocket")))
+        for host in "localhost", "127.0.0.1":
+            self.assertEqual(self.talk(millrace.Client(self.behind(host=host), ca=self.authority.ca)), plain)
+            self.assertEqual(self.fronted.names, ["localhost" if host == "localhost" else None])
+
+        async def asynchronously():
+            async with millrace.connect(self.behind(), ca=self.authority.ca).open(rate=16000) as stream:
+                return comparable([result async for result in stream.run([samples(0, 4000)] * 5)]), stream.totals
+
+        self.assertEqual(run(asynchronously()), plain)
+
+    def test_the_authorities_of_the_system_are_the_default(self):
+        url = self.behind()
+        self.lost(url, "certificate was refused: .*not among the trusted ones")
+        with mock.patch.dict("os.environ", {"SSL_CERT_FILE": str(self.authority.ca)}):
+            self.talk(millrace.Client(url))
+
+    def test_a_certificate_that_cannot_be_trusted_is_refused_and_the_error_names_the_cause(self):
+        ca = self.authority.ca
+        self.lost(self.behind(), "not among the trusted ones", ca=self.stranger.ca)
+        self.lost(self.behind(self.elsewhere), "hostname mismatch", ca=ca)
+        self.lost(self.behind(self.elsewhere, "127.0.0.1"), "IP address mismatch", ca=ca)
+        self.lost(self.behind(self.expired), "certificate has expired", ca=ca)
+        self.assertEqual(self.fronted.requests, [])
+
+    def test_a_server_of_the_other_kind_is_an_error_that_names_the_url(self):
+        self.lost(f"wss://localhost:{self.served.port}", "ws://", ca=self.authority.ca)
+        self.lost(f"wss://localhost:{self.served.zeromq_port}", "ws://", ca=self.authority.ca)
+        with self.assertRaises(millrace.ConnectionLost):
+            millrace.Client(self.behind().replace("wss:", "ws:")).open()
+
+    def test_a_server_that_stalls_in_the_handshake_is_lost_after_the_time_to_connect(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"wss://localhost:{silent.getsockname()[1]}"
+            self.lost(url, "does not answer", settings=millrace.ClientSettings(connect=0.2))
+
+    def test_a_connection_that_ends_without_close_notify_is_lost(self):
+        with millrace.Client(self.behind(), ca=self.authority.ca).open() as stream:
+            stream.send(samples(0, 1600))
+            next(iter(stream))
+            self.fronted.cut()
+            with self.assertRaisesRegex(millrace.ConnectionLost, "lost"):
+                list(stream)
+
+    def test_an_answer_that_ends_without_close_notify_is_not_taken_for_a_whole_one(self):
+        def serve(listener):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.good)
+            accepted, _ = listener.accept()
+            with context.wrap_socket(accepted, server_side=True) as secure:
+                secure.recv(65536)
+                secure.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\nwhy")  # as long as the connection
+                secure.close()
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=serve, args=(listener,), daemon=True).start()
+            self.lost(f"wss://localhost:{listener.getsockname()[1]}", "lost", ca=self.authority.ca)
+
+    def test_a_token_and_headers_are_sent_with_each_stream(self):
+        for access, lines in (({"token": TOKEN}, [f"Authorization: Bearer {TOKEN}"]),
+                              ({"headers": {"Authorization": "Basic dTpw", "X-Room": "kitchen, east"}},
+                               ["Authorization: Basic dTpw", "X-Room: kitchen, east"])):
+            url = self.behind()
+            with millrace.Client(url, ca=self.authority.ca, **access) as client:
+                for _ in range(2):
+                    self.talk(client)
+            self.assertEqual(len(self.fronted.requests), 2)
+            for request in self.fronted.requests:
+                self.assertEqual([line for line in request.split("\r\n") if line in lines], lines)
+
+    def test_a_token_or_header_that_cannot_be_sent_is_an_error_that_does_not_show_it(self):
+        url = self.url("websocket")
+        for error, named, arguments in (
+                (ValueError, "token", {"token": "secret\r\nX: y"}), (ValueError, "token", {"token": "secret one"}),
+                (ValueError, "token", {"token": ""}), (TypeError, "token", {"token": b"secret"}),
+                (ValueError, "X-A", {"headers": {"X-A": "secret\n"}}), (TypeError, "X-A", {"headers": {"X-A": 7}}),
+                (ValueError, "name", {"headers": {"X A": "secret"}}), (ValueError, "itself", {"headers": {"host": "secret"}}),
+                (ValueError, "itself", {"headers": {"Sec-WebSocket-Key": "secret"}}),
+                (ValueError, "beside a token", {"headers": {"authorization": "secret"}, "token": "secret"}),
+                (ValueError, "wss://", {"ca": self.authority.ca})):
+            with self.subTest(arguments), self.assertRaisesRegex(error, named) as caught:
+                millrace.Client(url, **arguments)
+            self.assertNotIn("secret", str(caught.exception))
+        for arguments in {"token": TOKEN}, {"headers": {"X": "y"}}, {"ca": self.authority.ca}:
+            with self.assertRaisesRegex(ValueError, "wss://"):
+                millrace.Client(self.url("zeromq"), **arguments)
+        with self.assertRaisesRegex(ValueError, "ca: /nowhere: No such file"):
+            millrace.Client("wss://localhost", ca="/nowhere")
+
+    def test_a_refused_token_is_a_refusal(self):
+        def serve(listener):
+            accepted, _ = listener.accept()
+            with accepted, contextlib.suppress(OSError):
+                accepted.recv(65536)
+                accepted.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=serve, args=(listener,), daemon=True).start()
+            with self.assertRaisesRegex(millrace.StreamRefused, "HTTP 401") as caught:
+                millrace.Client(f"ws://127.0.0.1:{listener.getsockname()[1]}", token=TOKEN).open()
+            self.assertEqual(caught.exception.code, "unauthenticated")
+            self.assertNotIn(TOKEN, str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
