@@ -11,7 +11,7 @@
 #include "schemas/text.h"
 #include "training/plans/make_plan.h"
 #include "training/plans/origin.h"
-#include "workers/library/plan_text.h"
+#include "workers/plan/plan_text.h"
 
 namespace millrace::training {
 

@@ -22,8 +22,8 @@
 #include "workers/library/lost_states.h"
 #include "workers/library/mapped_slabs.h"
 #include "workers/library/slot_streams.h"
-#include "workers/library/step_order.h"
 #include "workers/library/worker.h"
+#include "workers/plan/step_order.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "workers/library/plan_text.h"
+#include "workers/plan/plan_text.h"
 
 namespace millrace {
 

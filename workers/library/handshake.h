@@ -5,8 +5,8 @@
 
 #include "schemas/worker_messages.h"
 #include "workers/library/device.h"
-#include "workers/library/step_order.h"
 #include "workers/library/worker.h"
+#include "workers/plan/step_order.h"
 
 namespace millrace {
 

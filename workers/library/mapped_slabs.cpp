@@ -9,8 +9,8 @@
 
 #include "chunker/row.h"
 #include "workers/library/batch_arrays.h"
-#include "workers/library/plan_text.h"
 #include "workers/library/worker.h"
+#include "workers/plan/plan_text.h"
 
 namespace millrace {
 namespace {

@@ -15,8 +15,8 @@
 #include "gpu/host/shared_memory.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
-#include "workers/library/plan_text.h"
 #include "workers/library/worker_batch.h"
+#include "workers/plan/plan_text.h"
 
 namespace millrace {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "python/extension/batch_source.h"
-#include "workers/library/plan_text.h"
 #include "workers/library/worker.h"
+#include "workers/plan/plan_text.h"
 
 namespace millrace::python {
 

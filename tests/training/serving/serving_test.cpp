@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/training/serving/plan_server.h"
-#include "workers/library/plan_text.h"
+#include "workers/plan/plan_text.h"
 
 using namespace millrace;
 using namespace millrace::test;

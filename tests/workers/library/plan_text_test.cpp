@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workers/library/plan_text.h"
+#include "workers/plan/plan_text.h"
 
 #include <catch2/catch.hpp>
 #include <string>

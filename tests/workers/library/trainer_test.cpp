@@ -10,9 +10,9 @@
 
 #include "gpu/host/companion_layout.h"
 #include "tests/workers/library/fake_service.h"
-#include "workers/library/plan_text.h"
-#include "workers/library/step_order.h"
 #include "workers/library/worker.h"
+#include "workers/plan/plan_text.h"
+#include "workers/plan/step_order.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workers/library/plan_text.h"
+#include "workers/plan/plan_text.h"
 
 #include <algorithm>
 #include <boost/json/array.hpp>
