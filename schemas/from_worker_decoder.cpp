@@ -50,6 +50,14 @@ std::optional<Hello> read(const wire::Hello& in) {
   return hello;
 }
 
+std::optional<Describe> read(const wire::Describe& in) {
+  if (!is_printable(wire::view(in.pipeline()), max_name) ||
+      !is_printable(wire::view(in.name()), max_name))
+    return std::nullopt;
+  return Describe{
+      .version = in.version(), .pipeline = in.pipeline()->str(), .name = in.name()->str()};
+}
+
 Answer read_answer(Answer::Kind kind, std::string_view text, bool endpoint) {
   if (kind == Answer::Kind::json && !is_json(text))
     return {Answer::Kind::error, "answer is not JSON", endpoint};
@@ -113,6 +121,8 @@ Result<ToService, WireError> Decoder::to_service(Bytes message) {
   if (!root) return WireError::malformed;
   switch (root->body_type()) {
     case wire::WorkerBody::Hello: return checked<Hello, ToService>(read(*root->body_as_Hello()));
+    case wire::WorkerBody::Describe:
+      return checked<Describe, ToService>(read(*root->body_as_Describe()));
     case wire::WorkerBody::Heartbeat: return ToService(Heartbeat{});
     case wire::WorkerBody::Bye: return ToService(Bye{});
     case wire::WorkerBody::Unmapped: return ToService(Unmapped{});

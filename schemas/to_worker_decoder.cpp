@@ -41,15 +41,14 @@ std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t sla
   return DeviceHandles{memory->front(), std::move(*copied), std::move(*finished)};
 }
 
-// Returns an empty vector if these cannot be the widths of batches of at most `width` columns.
-std::vector<std::uint32_t> read_widths(const flatbuffers::Vector<std::uint32_t>& in,
-                                       std::uint32_t width) {
-  if (in.size() < 1 || in.size() > max_width_buckets) return {};
-  std::vector<std::uint32_t> widths(in.begin(), in.end());
+// Returns an empty vector unless these ascend from 1 or more to `most`.
+std::vector<std::uint32_t> read_buckets(const flatbuffers::Vector<std::uint32_t>& in,
+                                        std::uint32_t most) {
+  std::vector<std::uint32_t> buckets(in.begin(), in.end());
   const bool ascend =
-      std::ranges::adjacent_find(widths, std::ranges::greater_equal()) == widths.end();
-  if (widths.front() < 1 || widths.back() != width || !ascend) return {};
-  return widths;
+      std::ranges::adjacent_find(buckets, std::ranges::greater_equal()) == buckets.end();
+  if (buckets.empty() || buckets.front() < 1 || buckets.back() != most || !ascend) return {};
+  return buckets;
 }
 
 constexpr std::uint8_t the_tensor = 255;  // slab_element if the slabs have the tensor itself
@@ -78,8 +77,13 @@ std::optional<Welcome> read(const wire::Welcome& in) {
                   .slab_bytes = in.slab_bytes(),
                   .context = in.context(),
                   .repeat = in.repeat(),
-                  .width_buckets = read_widths(*in.width_buckets(), in.width())};
-  if (welcome.width_buckets.empty()) return std::nullopt;
+                  .width_buckets = read_buckets(*in.width_buckets(), in.width())};
+  if (welcome.width_buckets.empty() || welcome.width_buckets.size() > max_width_buckets)
+    return std::nullopt;
+  if (in.row_buckets()) {
+    welcome.row_buckets = read_buckets(*in.row_buckets(), in.rows());
+    if (welcome.row_buckets.empty()) return std::nullopt;
+  }
   if (in.slab_element() != the_tensor)
     welcome.slab_element = static_cast<Element>(in.slab_element());
   if (in.device()) {

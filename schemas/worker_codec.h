@@ -41,6 +41,7 @@ class Encoder {
   Bytes encode(const Send& send);
   Bytes encode(const Room& room);
   Bytes encode(const LateAnswer& late);
+  Bytes encode(const Describe& describe);
 
   // A batch with `tensor` in place of batch.tensor.
   Bytes encode(const HandedBatch& batch, Bytes tensor);

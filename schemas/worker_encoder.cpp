@@ -142,6 +142,13 @@ Bytes Encoder::encode(const Hello& hello) {
                                   hello.watch, hello.alone, trainer));
 }
 
+Bytes Encoder::encode(const Describe& describe) {
+  const wire::Writing writing(*builder_);
+  const auto pipeline = builder_->CreateString(describe.pipeline);
+  const auto name = builder_->CreateString(describe.name);
+  return finish(*builder_, wire::CreateDescribe(*builder_, describe.version, pipeline, name));
+}
+
 Bytes Encoder::encode(const Done& done) { return encode(done, done.answers, done.mark_answers); }
 
 Bytes Encoder::encode(const Done& done, std::span<const Answer> answers,
@@ -168,6 +175,8 @@ Bytes Encoder::encode(const Welcome& welcome) {
   const auto chunk = builder_->CreateString(welcome.chunk);
   const auto device = encode_handles(*builder_, welcome.device);
   const auto width_buckets = builder_->CreateVector(welcome.width_buckets);
+  flatbuffers::Offset<flatbuffers::Vector<std::uint32_t>> row_buckets = 0;
+  if (!welcome.row_buckets.empty()) row_buckets = builder_->CreateVector(welcome.row_buckets);
   flatbuffers::Offset<flatbuffers::String> plan = 0;
   if (!welcome.plan.empty()) plan = builder_->CreateString(welcome.plan);
   wire::WelcomeBuilder table(*builder_);
@@ -189,6 +198,7 @@ Bytes Encoder::encode(const Welcome& welcome) {
   table.add_device(device);
   table.add_width_buckets(width_buckets);
   table.add_plan(plan);
+  table.add_row_buckets(row_buckets);
   return finish(*builder_, table.Finish());
 }
 

@@ -57,8 +57,17 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 
+// worker -> service: in place of Hello. Asks for the Welcome of a pipeline, and attaches nothing:
+// the service ends the connection after its answer.
+struct Describe {
+  std::uint32_t version = worker_protocol::version;
+  std::string pipeline = "default";
+  std::string name;  // for logs
+  bool operator==(const Describe&) const = default;
+};
+
 // service -> worker: the answer to Hello. With slabs, it comes with the descriptor of their shared
-// memory, in which slab i is at i * slab_bytes.
+// memory, in which slab i is at i * slab_bytes. As the answer to Describe it has no slabs.
 struct Welcome {
   std::uint32_t version = worker_protocol::version;
   std::uint32_t slots = 0;  // slots of the worker; padding rows have slot = slots
@@ -78,6 +87,9 @@ struct Welcome {
   // `width`.
   std::vector<std::uint32_t> width_buckets = {};
   std::string plan = {};  // to a trainer: the plan, a JSON object; empty otherwise
+  // The rows that batches may have, ascending: the last is `rows`. Empty: any number up to `rows`,
+  // or the service is older than this field.
+  std::vector<std::uint32_t> row_buckets = {};
   bool operator==(const Welcome&) const = default;
 };
 
@@ -192,7 +204,7 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped, Send, LateAnswer>;
+using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped, Send, LateAnswer, Describe>;
 using ToWorker = std::variant<Welcome, HandedBatch, Heartbeat, Bye, Company, Refused, Room>;
 
 }  // namespace worker_protocol

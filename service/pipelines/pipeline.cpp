@@ -32,6 +32,7 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                             .width = options.batch.width_buckets.back()};
   settings.welcome.chunk = to_json(options.chunk);
   settings.welcome.width_buckets = options.batch.width_buckets;
+  settings.welcome.row_buckets = options.batch.row_buckets;
   settings.streams = streams;
   settings.tail_rows =
       (options.chunk.width() - options.chunk.spec.left) / options.chunk.shortest_step() + 1;

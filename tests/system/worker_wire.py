@@ -5,7 +5,8 @@ import collections
 import flatbuffer
 from flatbuffer import Table, Vector, u8, u32, u64
 
-HELLO, DONE, HEARTBEAT, BYE, WELCOME, BATCH, COMPANY, REFUSED, UNMAPPED, SEND, ROOM = range(1, 12)
+HELLO, DONE, HEARTBEAT, BYE, WELCOME, BATCH, COMPANY, REFUSED, UNMAPPED, SEND, ROOM, \
+    LATE_ANSWER, DESCRIBE = range(1, 14)
 IDENTIFIER = b"MRW1"
 NONE, JSON, TEXT, BYTES, ERROR = range(5)
 START, RESET, SEGMENT, GAP, LAST, END, ABORT = 1, 2, 4, 8, 16, 32, 64
@@ -17,8 +18,9 @@ Row = collections.namedtuple("Row", "stream seq begin gap mark slot left size ri
 Opened = collections.namedtuple("Opened", "stream slot name options")
 Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
 Welcome = collections.namedtuple(
-    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles width_buckets",
-    defaults=[b"", []])  # handles of slabs on a device, one after the other
+    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles width_buckets "
+    "row_buckets",
+    defaults=[b"", [], []])  # handles of slabs on a device, one after the other
 
 
 def names(flags):
@@ -33,6 +35,10 @@ def message(kind, *fields):
 def hello(pipeline="default", name="test", credits=2, version=1, device="host", watch=False):
     return message(HELLO, u32(version), pipeline.encode(), name.encode(), u32(credits),
                    device.encode(), u8(watch))
+
+
+def describe(pipeline="default", name="test", version=1):
+    return message(DESCRIBE, u32(version), pipeline.encode(), name.encode())
 
 
 def _answers(given, endpoints=None):
@@ -76,7 +82,7 @@ def read(text):
     kind, table = flatbuffer.read(IDENTIFIER, text)
     if kind == WELCOME:
         return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9), _read_handles(table),
-                             [width for width, in table.vector(15, "<I")])
+                             *([number for number, in table.vector(field, "<I")] for field in (15, 17)))
     if kind == BATCH:
         return kind, Batch(*table.scalars("QIIIBqq"), [Row(*row) for row in table.vector(7, ROW)],
                            [Row(*row) for row in table.vector(8, ROW)], _read_opened(table),

@@ -22,6 +22,8 @@ constexpr std::size_t max_messages = std::size_t{1} << 20;
 constexpr auto stall = std::chrono::milliseconds(500);
 
 const wp::Refused stopping{"stopping", "the server is stopping"};
+const wp::Refused only_trainers{"pipeline",
+                                "this server has batches for trainers only, not for workers"};
 
 std::uint64_t padding_of(const wp::HandedBatch& batch) {
   std::uint64_t columns = std::uint64_t{batch.rows} * batch.width;
@@ -56,7 +58,7 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   if (stopped_)
     refused = stopping;
   else if (!hello.trainer)
-    refused = wp::Refused{"pipeline", "this server has batches for trainers only, not for workers"};
+    refused = only_trainers;
   else if (const auto conflict = ranks_.conflict(*hello.trainer, Clock::now()))
     refused = wp::Refused{"conflict", *conflict};
   const std::uint64_t id = next_id_++;
@@ -78,6 +80,8 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   by_link_[&link] = id;
   ranks_.add(id, trainer.rank, trainer.name, Clock::now());
 }
+
+Result<wp::Welcome, wp::Refused> PlanHost::description() const { return only_trainers; }
 
 void PlanHost::order(std::uint64_t id, const wp::Hello& hello, bool local) {
   threads_.post(std::nullopt, [this, id, hello, local, failed = skipped_.of(*hello.trainer)] {
@@ -122,7 +126,8 @@ void PlanHost::receive(WorkerConnection& link, wp::ToService message) noexcept {
   if (!trainer) return;
   trainer->last_received = Clock::now();
   if (const auto* done = std::get_if<wp::Done>(&message)) return receive_done(*trainer, *done);
-  if (std::holds_alternative<wp::Hello>(message)) return protocol_error(link, "a second Hello");
+  if (std::holds_alternative<wp::Hello>(message) || std::holds_alternative<wp::Describe>(message))
+    return protocol_error(link, "a second Hello or Describe");
   if (!std::holds_alternative<wp::Bye>(message)) return;
   settings_.log({"trainer left", trainer->name});
   remove(*trainer);

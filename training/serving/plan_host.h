@@ -59,6 +59,7 @@ class PlanHost final : public WorkerHost {
             LossCause cause = LossCause::worker) noexcept override;
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept override;
   void no_room(WorkerConnection& link, std::string_view what) noexcept override;
+  Result<worker_protocol::Welcome, worker_protocol::Refused> description() const override;
   const WorkerLog& log() const override { return settings_.log; }
   std::size_t batch_bytes() const override { return batch_bytes_; }
 

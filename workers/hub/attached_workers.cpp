@@ -91,6 +91,7 @@ wp::Welcome AttachedWorkers::welcome() const {
   welcome.context = format().context;
   welcome.repeat = format().repeat;
   welcome.width_buckets = settings_.width_buckets;
+  welcome.row_buckets = settings_.row_buckets;
   return welcome;
 }
 

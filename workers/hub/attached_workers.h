@@ -36,6 +36,7 @@ struct WelcomeSettings {
   BatchShape shape;
   std::string chunk;                           // the chunk rule as a JSON object
   std::vector<std::uint32_t> width_buckets{};  // as in BatchRule; not empty
+  std::vector<std::uint32_t> row_buckets{};    // likewise; may be empty
 };
 
 // The share of a worker's slabs in the gauges, in bytes.
@@ -117,6 +118,8 @@ class AttachedWorkers {
   // The lane of the worker with this connection.
   std::optional<LaneId> lane_of(const WorkerConnection& link) const;
   const std::map<LaneId, AttachedWorker>& all() const { return workers_; }
+  // The Welcome of each worker, without its slabs. Thread-safe.
+  worker_protocol::Welcome welcome() const;
   std::vector<WorkerStatus> status(const Lanes& lanes, Time now) const;
   bool empty() const { return workers_.empty() && watchers_.empty(); }
 
@@ -127,7 +130,6 @@ class AttachedWorkers {
   void free(AttachedWorker& worker, bool after_process_end);
   static SlabGauges gauges_of(const WorkerSlabs& slabs);
   void update_slab_gauges(AttachedWorker& worker, const SlabGauges& now);
-  worker_protocol::Welcome welcome() const;
   std::size_t tensor_bytes(const worker_protocol::HandedBatch& batch) const;
   Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab, const RowFormat& as);
   bool any_watcher_accepts(std::size_t tensor) const;

@@ -90,7 +90,8 @@ void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
     return receive_late(*lane, std::move(*late));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return receive_unmapped(*lane);
-  if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
+  if (std::holds_alternative<wp::Hello>(message) || std::holds_alternative<wp::Describe>(message))
+    protocol_error(link, "a second Hello or Describe");
 }
 
 // Watchers, and workers before Welcome, may send Heartbeat and Bye only.

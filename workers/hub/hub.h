@@ -53,8 +53,8 @@ struct HubSettings {
 // A failure confined to one worker (its slabs, its send queue) drops that worker. An allocation
 // failure anywhere else ends the process, because rows could be lost or doubled.
 //
-// open(), add(), abandon(), free_room() and stream_budget() are thread-safe. Everything else is
-// confined to the home thread, which runs `home`.
+// open(), add(), abandon(), free_room(), stream_budget() and description() are thread-safe.
+// Everything else is confined to the home thread, which runs `home`.
 class Hub final : public WorkerHost {
  public:
   // `home` and `stats` must outlive the hub.
@@ -93,6 +93,9 @@ class Hub final : public WorkerHost {
             LossCause cause = LossCause::worker) noexcept override;
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept override;
   void no_room(WorkerConnection& link, std::string_view what) noexcept override;
+  Result<worker_protocol::Welcome, worker_protocol::Refused> description() const override {
+    return workers_.welcome();
+  }
   const WorkerLog& log() const override { return settings_.log; }
   std::size_t batch_bytes() const override {
     const BatchShape& shape = settings_.welcome.shape;

@@ -31,12 +31,21 @@ constexpr unsigned accepted_per_turn = 16;
 // The limits until Hello is accepted.
 constexpr FramedLimits hello_limits{.max_message = wp::max_hello};
 
-// The first message of a connection, or why it is refused. Both are empty if another program has
+// The first message of a connection, or why it is refused. All are empty if another program has
 // only checked that the port is open: its connection has ended without a byte.
 struct FirstMessage {
   std::optional<wp::Hello> hello = {};
+  std::optional<wp::Describe> describe = {};
   std::string why = {};
 };
+
+FirstMessage first_of(Result<wp::ToService, WireError> message) {
+  if (message) {
+    if (auto* hello = std::get_if<wp::Hello>(&*message)) return {.hello = std::move(*hello)};
+    if (auto* asked = std::get_if<wp::Describe>(&*message)) return {.describe = std::move(*asked)};
+  }
+  return {.why = "the first message is not a Hello"};
+}
 
 std::string reason_of(FramedError error, const FramedSocket& socket) {
   if (error == FramedError::too_long) return "the first message is too long for a Hello";
@@ -50,12 +59,7 @@ Task<FirstMessage> read_hello(FramedSocket& socket, SocketWaits& waits) {
   for (;;) {
     const auto message = socket.try_receive();
     if (!message) co_return FirstMessage{.why = reason_of(message.error(), socket)};
-    if (*message) {
-      auto decoded = decoder.to_service(**message);
-      auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
-      if (!hello) co_return FirstMessage{.why = "the first message is not a Hello"};
-      co_return FirstMessage{.hello = std::move(*hello)};
-    }
+    if (*message) co_return first_of(decoder.to_service(**message));
     const bool readable = co_await waits.readable();
     if (!readable) co_return FirstMessage{};
   }
@@ -73,12 +77,13 @@ FileDescriptor listen_on_tcp(const Executor& executor, const Tcp::endpoint& endp
 
 }  // namespace
 
-Result<PipelineHost, wp::Refused> WorkerServerSettings::host_for(const wp::Hello& hello) const {
-  if (hello.version != wp::version)
+Result<PipelineHost, wp::Refused> WorkerServerSettings::host_for(
+    std::uint32_t version, const std::string& pipeline) const {
+  if (version != wp::version)
     return wp::Refused{"version", "this service supports version " + std::to_string(wp::version) +
                                       " of the worker protocol"};
-  const PipelineHost home = find(hello.pipeline);
-  if (!home.host) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
+  const PipelineHost home = find(pipeline);
+  if (!home.host) return wp::Refused{"pipeline", "there is no pipeline " + pipeline};
   return home;
 }
 
@@ -164,16 +169,27 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_s
   }
   if (first.hello)
     dispatch(std::move(socket), std::move(*first.hello), std::move(connection_share));
+  else if (first.describe)
+    describe(std::move(socket), *first.describe);
   else if (!first.why.empty())
     refuse(socket, "", {"protocol", first.why});
 }
 
 void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share connection_share) {
-  const auto home = settings_.host_for(hello);
+  const auto home = settings_.host_for(hello.version, hello.pipeline);
   if (!home) return refuse(socket, hello.name, home.error());
   socket.set_limits(limits(*home->host, hello));
   spawn(home->home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home->host,
                                                  std::move(connection_share)));
+}
+
+void WorkerServer::describe(FramedSocket socket, const wp::Describe& asked) {
+  const auto home = settings_.host_for(asked.version, asked.pipeline);
+  if (!home) return refuse(socket, asked.name, home.error());
+  const auto description = home->host->description();
+  if (!description) return refuse(socket, asked.name, description.error());
+  wp::Encoder encoder;
+  (void)socket.try_send(encoder.encode(*description));
 }
 
 // Over TCP, batches contain their tensors. Their number is limited by the credits, and their bytes

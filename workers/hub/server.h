@@ -34,9 +34,9 @@ struct WorkerServerSettings {
   WorkerLog log;  // for workers that no host has accepted; called on the server's thread
   Duration hello_timeout = worker_protocol::handshake_limit;  // until Hello; tests shorten it
 
-  // The host for this worker, or the reason why it is refused.
-  Result<PipelineHost, worker_protocol::Refused> host_for(
-      const worker_protocol::Hello& hello) const;
+  // The host for a worker of this version, or the reason why it is refused.
+  Result<PipelineHost, worker_protocol::Refused> host_for(std::uint32_t version,
+                                                          const std::string& pipeline) const;
 };
 
 // The limit on TCP connections of workers, including those that have not sent Hello.
@@ -65,9 +65,9 @@ Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, WorkerHos
                     Share connection_share = {});
 
 // A listener for workers, on this machine or over TCP: accepts connections, reads Hello, and passes
-// each connection to the home thread of its pipeline's host. A failure in one connection ends only
-// that one. If accepting fails, it is tried again every 100 ms. The hosts and their io_contexts
-// must outlive it. Confined to one thread.
+// each connection to the home thread of its pipeline's host. It answers Describe itself. A failure
+// in one connection ends only that one. If accepting fails, it is tried again every 100 ms. The
+// hosts and their io_contexts must outlive it. Confined to one thread.
 class WorkerServer {
  public:
   // Listens on a Unix socket. Throws std::runtime_error that names the path.
@@ -89,6 +89,7 @@ class WorkerServer {
   Task<> receive(FileDescriptor connection, Share connection_share);
   Task<> receive_hello(FileDescriptor connection, Share connection_share);
   void dispatch(FramedSocket socket, worker_protocol::Hello hello, Share connection_share);
+  void describe(FramedSocket socket, const worker_protocol::Describe& asked);
   FramedLimits limits(const WorkerHost& host, const worker_protocol::Hello& hello) const;
   void refuse(FramedSocket& socket, std::string_view name, const worker_protocol::Refused& why);
   void record_refusal(std::string_view name, std::string_view why);

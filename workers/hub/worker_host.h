@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/result.h"
 #include "schemas/worker_messages.h"
 #include "workers/hub/connection.h"
 #include "workers/hub/worker_log.h"
@@ -34,6 +35,8 @@ class WorkerHost {
   // drops the worker. Not a protocol error: the worker may attach again.
   virtual void no_room(WorkerConnection& link, std::string_view what) noexcept = 0;
 
+  // The answer to Describe: a Welcome without slabs, or a refusal. Thread-safe.
+  virtual Result<worker_protocol::Welcome, worker_protocol::Refused> description() const = 0;
   virtual const WorkerLog& log() const = 0;
   // The longest batch in bytes, as a worker on another machine receives it. Thread-safe.
   virtual std::size_t batch_bytes() const = 0;

@@ -51,10 +51,9 @@ WorkerError WorkerLink::refusal(const std::string& what, const worker_protocol::
                      refused.details);
 }
 
-worker_protocol::Welcome WorkerLink::shake_hands(const worker_protocol::Hello& hello,
-                                                 const std::function<void()>& meanwhile) {
-  worker_protocol::Encoder encoder;
-  (void)try_send(encoder.encode(hello));
+worker_protocol::Welcome WorkerLink::receive_welcome(Bytes first,
+                                                     const std::function<void()>& meanwhile) {
+  (void)try_send(first);
   const Time limit = Clock::now() + worker_protocol::handshake_limit;
   for (;;) {
     if (has_output()) flush();

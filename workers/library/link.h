@@ -27,10 +27,12 @@ class WorkerLink {
   WorkerLink(const std::string& url, const std::function<void()>& meanwhile);
   ~WorkerLink();
 
-  // Sends `hello` and waits for Welcome, up to 10 s. Throws the refusal of the service, and
-  // exceptions of `meanwhile`.
-  worker_protocol::Welcome shake_hands(const worker_protocol::Hello& hello,
-                                       const std::function<void()>& meanwhile);
+  // Sends the first message, a Hello or a Describe, and waits for Welcome, up to 10 s. Throws the
+  // refusal of the service, and exceptions of `meanwhile`.
+  worker_protocol::Welcome shake_hands(const auto& first, const std::function<void()>& meanwhile) {
+    worker_protocol::Encoder encoder;
+    return receive_welcome(encoder.encode(first), meanwhile);
+  }
   // The error for a Refused. The text is `what`, the service's message and `details`.
   static WorkerError refusal(const std::string& what, const worker_protocol::Refused& refused,
                              const std::string& details = "");
@@ -64,6 +66,7 @@ class WorkerLink {
   Time last_sent() const { return last_sent_; }
 
  private:
+  worker_protocol::Welcome receive_welcome(Bytes first, const std::function<void()>& meanwhile);
   [[noreturn]] void throw_ended(FramedError error) const;
 
   const std::string url_;

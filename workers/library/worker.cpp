@@ -15,6 +15,7 @@
 #include "schemas/text.h"
 #include "workers/library/attachment.h"
 #include "workers/library/connect_service.h"
+#include "workers/library/handshake.h"
 
 namespace millrace {
 namespace {
@@ -84,13 +85,15 @@ void check_message(const Answer& message) {
                                 " bytes, not " + std::to_string(message.data.size()));
 }
 
-std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
-                                   const std::function<void()>& meanwhile) {
+// The result of `connect`, which is called again until a service listens, up to settings.wait.
+template <class Connect>
+auto when_it_listens(const WorkerSettings& settings, const std::function<void()>& meanwhile,
+                     Connect connect) {
   check(settings);
   const Time deadline = Clock::now() + settings.wait;
   for (bool waiting = false;;) {
     try {
-      return std::make_unique<Attachment>(url, settings, meanwhile);
+      return connect();
     } catch (const ServiceAbsent& absent) {
       if (Clock::now() >= deadline) throw;
       if (!std::exchange(waiting, true)) settings.on_wait(absent.what(), settings.wait);
@@ -107,9 +110,17 @@ void print_wait(const std::string& why, Duration wait) {
   std::fprintf(stderr, "%s; waiting for up to %g s\n", why.c_str(), seconds);
 }
 
+worker_protocol::Welcome describe(const std::string& url, const WorkerSettings& settings,
+                                  const std::function<void()>& meanwhile) {
+  return when_it_listens(settings, meanwhile,
+                         [&] { return ask_for_description(url, settings, meanwhile); });
+}
+
 Worker::Worker(const std::string& url, const WorkerSettings& settings,
                const std::function<void()>& meanwhile)
-    : attachment_(attach(url, settings, meanwhile)) {}
+    : attachment_(when_it_listens(settings, meanwhile, [&] {
+        return std::make_unique<Attachment>(url, settings, meanwhile);
+      })) {}
 Worker::~Worker() = default;
 Worker::Worker(Worker&&) noexcept = default;
 Worker& Worker::operator=(Worker&&) noexcept = default;
@@ -144,20 +155,20 @@ void Worker::interrupt() noexcept { attachment_->interrupt(); }
 bool Worker::ended() const { return attachment_->ended(); }
 std::uint32_t Worker::company() const { return attachment_->company(); }
 
-std::uint32_t Worker::slots() const { return attachment_->welcome().slots; }
-std::uint32_t Worker::rows() const { return attachment_->welcome().rows; }
-std::uint32_t Worker::width() const { return attachment_->welcome().width; }
+std::uint32_t Worker::slots() const { return welcome().slots; }
+std::uint32_t Worker::rows() const { return welcome().rows; }
+std::uint32_t Worker::width() const { return welcome().width; }
 std::uint32_t Worker::values() const { return frames().values; }
 Element Worker::dtype() const { return frames().element; }
 double Worker::rate() const { return frames().rate; }
-const FrameType& Worker::frames() const { return attachment_->welcome().frames; }
-const std::string& Worker::chunk() const { return attachment_->welcome().chunk; }
-const std::vector<std::uint32_t>& Worker::width_buckets() const {
-  return attachment_->welcome().width_buckets;
-}
-const std::string& Worker::plan() const { return attachment_->welcome().plan; }
-RowColumns Worker::columns() const { return {attachment_->welcome().context}; }
+const FrameType& Worker::frames() const { return welcome().frames; }
+const std::string& Worker::chunk() const { return welcome().chunk; }
+const std::vector<std::uint32_t>& Worker::row_buckets() const { return welcome().row_buckets; }
+const std::vector<std::uint32_t>& Worker::width_buckets() const { return welcome().width_buckets; }
+const std::string& Worker::plan() const { return welcome().plan; }
+RowColumns Worker::columns() const { return {welcome().context}; }
 const std::string& Worker::device() const { return attachment_->device().name(); }
 int Worker::ordinal() const { return attachment_->device().ordinal(); }
+const worker_protocol::Welcome& Worker::welcome() const { return attachment_->welcome(); }
 
 }  // namespace millrace

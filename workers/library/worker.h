@@ -82,6 +82,14 @@ class StreamGone : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Asks the service for the properties of a pipeline before a worker attaches: slots, the shapes and
+// the type of batches, the chunk rule. Attaches nothing, and takes no slot. `url`, `settings`
+// (pipeline, name, wait and on_wait), `meanwhile` and the errors are as for Worker. The code of the
+// error is `version` if the service is too old for this question.
+worker_protocol::Welcome describe(
+    const std::string& url = "", const WorkerSettings& settings = {},
+    const std::function<void()>& meanwhile = [] {});
+
 // A worker's connection to the service: receives the batches of a pipeline and returns them with
 // answers.
 //
@@ -211,6 +219,8 @@ class Worker {
   double rate() const;               // frames per second
   const FrameType& frames() const;   // values, dtype, rate, and whether frames are features
   const std::string& chunk() const;  // the pipeline's chunk rule, a JSON object
+  // The rows that batches may have, ascending; the last is rows(). Empty: any number up to rows().
+  const std::vector<std::uint32_t>& row_buckets() const;
   // The widths that batches may have, ascending; the last is width().
   const std::vector<std::uint32_t>& width_buckets() const;
   // To a trainer, the plan as a JSON object (docs/worker_protocol.md); empty otherwise.
@@ -218,6 +228,8 @@ class Worker {
   RowColumns columns() const;         // where a window lies in its row
   const std::string& device() const;  // host, or cuda:N
   int ordinal() const;                // number of the CUDA device; -1: the host
+  // All of them, as from describe(), and the slabs.
+  const worker_protocol::Welcome& welcome() const;
 
  private:
   std::unique_ptr<class Attachment> attachment_;

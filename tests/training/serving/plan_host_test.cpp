@@ -10,6 +10,7 @@ using namespace millrace;
 using namespace millrace::test;
 using namespace std::chrono_literals;
 using worker_protocol::Bye;
+using worker_protocol::Describe;
 using worker_protocol::Done;
 using worker_protocol::HandedBatch;
 using worker_protocol::Heartbeat;
@@ -125,12 +126,17 @@ TEST_CASE("a Done for a batch that the trainer does not hold breaks the protocol
   }
 }
 
+TEST_CASE("a plan is not described to workers") {
+  HostUnderTest test{Twelve()};
+  CHECK(test.host.description().error().code == "pipeline");
+}
+
 TEST_CASE("a second Hello breaks the protocol") {
   HostUnderTest test{Twelve()};
   Link& link = test.attach();
   (void)test.next(link);
   (void)test.next(link);
-  test.host.receive(link, Hello{});
+  GENERATE(false, true) ? test.host.receive(link, Hello{}) : test.host.receive(link, Describe{});
   CHECK(link.receive<Refused>().code == "protocol");
 }
 

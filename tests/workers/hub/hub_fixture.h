@@ -131,26 +131,29 @@ class HubUnderTest {
  public:
   HubSettings settings(LaneTimeouts timeouts = long_timeouts, Element dtype = Element::s16) {
     const BatchShape shape{.format = {.dtype = dtype}, .slots = 2, .rows = 4, .width = 4};
-    return {
-        .pipeline = "default",
-        .rule = {.batch = {.slots = shape.slots, .rows = shape.rows, .width_buckets = {4}},
-                 .worker_wait = 1h,
-                 .bye_wait = 1h,
-                 .timeouts = timeouts},
-        .welcome = {.frames = {}, .shape = shape, .chunk = R"({"size":3})", .width_buckets = {4}},
-        .streams = 8,
-        .log =
-            [this](const WorkerEvent& event) {
-              lines.emplace_back(event.what);
-              if (event.warning) warnings.emplace_back(event.what);
-              last_line = std::string(event.stream).append(": ").append(event.why);
-              if (event.streams) last_moved = *event.streams;
-            },
-        .device_lost =
-            [this](std::size_t device, const DeviceLost& lost) {
-              lost_devices.push_back(std::to_string(device) + " " +
-                                     std::string(name_of(lost.fault)));
-            }};
+    return {.pipeline = "default",
+            .rule = {.batch = {.slots = shape.slots, .rows = shape.rows, .width_buckets = {4}},
+                     .worker_wait = 1h,
+                     .bye_wait = 1h,
+                     .timeouts = timeouts},
+            .welcome = {.frames = {},
+                        .shape = shape,
+                        .chunk = R"({"size":3})",
+                        .width_buckets = {4},
+                        .row_buckets = {1, 4}},
+            .streams = 8,
+            .log =
+                [this](const WorkerEvent& event) {
+                  lines.emplace_back(event.what);
+                  if (event.warning) warnings.emplace_back(event.what);
+                  last_line = std::string(event.stream).append(": ").append(event.why);
+                  if (event.streams) last_moved = *event.streams;
+                },
+            .device_lost =
+                [this](std::size_t device, const DeviceLost& lost) {
+                  lost_devices.push_back(std::to_string(device) + " " +
+                                         std::string(name_of(lost.fault)));
+                }};
   }
 
   Devices devices;

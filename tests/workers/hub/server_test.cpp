@@ -50,6 +50,41 @@ TEST_CASE("a worker that sends Hello receives Welcome and its slabs") {
   CHECK(service.stats.workers.value() == 1);
 }
 
+TEMPLATE_TEST_CASE("a pipeline is described to a connection that asks, which attaches nothing", "",
+                   RawWorker, TcpWorker) {
+  HubService service;
+  TestType asks(service);
+  asks.send(Describe{.name = "w"});
+  const auto described = asks.template receive<Welcome>();
+  CHECK(described.slots == 2);
+  CHECK(described.rows == 4);
+  CHECK(described.row_buckets == std::vector<std::uint32_t>{1, 4});
+  CHECK(described.width_buckets == std::vector<std::uint32_t>{4});
+  CHECK(described.slabs == 0);
+  CHECK(asks.sees_end());
+  CHECK(service.stats.workers.value() == 0);
+  CHECK(service.slab_bytes.taken() == 0);
+  CHECK(service.lines.empty());
+}
+
+TEST_CASE("a question for an unknown pipeline or of another version is refused with the reason") {
+  HubService service;
+  RawWorker lost(service), newer(service);
+  CHECK(lost.send(Describe{.pipeline = "vad", .name = "w"}).receive<Refused>().message ==
+        "there is no pipeline vad");
+  CHECK(lost.sees_end());
+  CHECK(newer.send(Describe{.version = 7, .name = "w"}).receive<Refused>().code == "version");
+  CHECK(newer.sees_end());
+  CHECK(service.lines == std::vector<std::string>{"worker refused", "worker refused"});
+}
+
+TEST_CASE("an attached worker that sends another first message breaks the protocol") {
+  HubService service;
+  RawWorker again(service), asks(service);
+  CHECK(again.attach().send(Hello{.name = "w"}).receive<Refused>().code == "protocol");
+  CHECK(asks.attach().send(Describe{.name = "w"}).receive<Refused>().code == "protocol");
+}
+
 TEST_CASE("a Hello that is received byte by byte is accepted") {
   HubService service;
   RawWorker worker(service);

@@ -14,6 +14,7 @@
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 #include "tests/workers/library/child.h"
 #include "tests/workers/library/fake_service.h"
+#include "workers/library/warm_up.h"
 #include "workers/library/worker.h"
 
 using namespace millrace;
@@ -147,5 +148,25 @@ TEST_CASE_METHOD(OnDevice,
   worker->use_on(*batch, default_stream);
   worker->done(*batch);
   worker.reset();
+  CHECK(capture.end());
+}
+
+TEST_CASE("a warm-up on a device has its tensors there, and beside a capture breaks nothing") {
+  const FreshSimulation fresh;
+  Welcome pipeline = FakeService().welcome;
+  pipeline.frames.element = Element::f32;
+  CaptureBeside capture;
+  {
+    WarmUp warm_up(pipeline, "cuda:0");
+    CHECK(warm_up.ordinal() == 0);
+    int batches = 0;
+    for (; auto batch = warm_up.next(); ++batches) {
+      REQUIRE(batch->device());
+      CHECK(batch->data().empty());
+      warm_up.use_on(*batch, default_stream);
+      warm_up.done(*batch);
+    }
+    CHECK(batches == 2);
+  }
   CHECK(capture.end());
 }

@@ -94,6 +94,11 @@ class FakeService {
     hello_ = receive<Hello>();
   }
   const Hello& hello() const { return hello_; }
+  // Waits for a connection that asks for the description of a pipeline.
+  Describe expect_describe() {
+    accept();
+    return receive<Describe>();
+  }
 
   void send_welcome() {
     if (welcome.slabs > 0) slabs_ = SharedMemory::create(welcome.slabs * welcome.slab_bytes);
