@@ -48,13 +48,14 @@ void attach(Source* into, const std::string& url, WorkerSettings settings, doubl
 }
 
 // The frames and the rows that the service has named.
-inline nanobind::tuple welcome_of(const Worker& worker) {
-  const FrameType& frames = worker.frames();
-  nanobind::list widths;
-  for (const std::uint32_t width : worker.width_buckets()) widths.append(width);
-  return nanobind::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
-                              frames.features, name_of(frames.element), frames.rate, worker.chunk(),
-                              widths);
+inline nanobind::tuple welcome_of(const worker_protocol::Welcome& welcome) {
+  const FrameType& frames = welcome.frames;
+  nanobind::list widths, rows;
+  for (const std::uint32_t width : welcome.width_buckets) widths.append(width);
+  for (const std::uint32_t row : welcome.row_buckets) rows.append(row);
+  return nanobind::make_tuple(welcome.slots, welcome.rows, welcome.width, frames.values,
+                              frames.features, name_of(frames.element), frames.rate, welcome.chunk,
+                              widths, rows);
 }
 
 }  // namespace millrace::python

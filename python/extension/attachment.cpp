@@ -143,7 +143,7 @@ void add_attachment(nb::module_& module) {
       .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
       .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })
       .def_prop_ro("device", [](const Attachment& a) { return a.worker().device(); })
-      .def_prop_ro("welcome", [](const Attachment& a) { return welcome_of(a.worker()); });
+      .def_prop_ro("welcome", [](const Attachment& a) { return welcome_of(a.worker().welcome()); });
 }
 
 }  // namespace millrace::python

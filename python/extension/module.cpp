@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   add_plain_values(module);
   add_device_memory(module);
   add_attachment(module);
+  add_warm_up(module);
   add_client_stream(module);
   add_client(module);
   add_recordings(module);

@@ -14,6 +14,8 @@ void add_batch(nanobind::module_& module);
 void add_plain_values(nanobind::module_& module);
 void add_device_memory(nanobind::module_& module);
 void add_attachment(nanobind::module_& module);
+// Description, of a pipeline, and WarmUp, batches for a model before its worker attaches.
+void add_warm_up(nanobind::module_& module);
 // Client: millrace::Client, which waits without the GIL.
 void add_client(nanobind::module_& module);
 // Stream: millrace::ClientStream, which waits without the GIL and runs Python's signal handlers.

@@ -15,6 +15,7 @@ from millrace.client import Client, Stream
 from millrace.dataset import Dataset
 from millrace.dataset_properties import Companion
 from millrace.dataset_stats import Stats
+from millrace.description import Description, describe
 from millrace.device_array import DeviceArray
 from millrace.epoch_progress import progress
 from millrace.errors import (
@@ -53,6 +54,7 @@ __all__ = [
     "ConnectionLost",
     "DataError",
     "Dataset",
+    "Description",
     "DeviceArray",
     "DeviceError",
     "Event",
@@ -81,6 +83,7 @@ __all__ = [
     "catalogs",
     "chunks",
     "connect",
+    "describe",
     "pending",
     "progress",
     "recordings",

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from millrace.description import Welcome
+
 version: str
 row_fields: dict[str, Any]
 reasons: list[str]
@@ -70,7 +72,7 @@ class Attachment:
     ended: bool
     company: int
     device: str
-    welcome: tuple[int, int, int, int, bool, str, float, str, list[int]]
+    welcome: Welcome
     def __init__(
         self,
         url: str,
@@ -88,6 +90,23 @@ class Attachment:
     def bye(self) -> None: ...
     def close(self) -> None: ...
     def interrupt(self) -> None: ...
+
+class Description:
+    welcome: Welcome
+    sizes: list[tuple[int, int]]
+    def __init__(
+        self,
+        url: str,
+        pipeline: str,
+        name: str,
+        wait: float,
+        on_wait: Callable[[str], object],
+        meanwhile: Callable[[], object],
+    ) -> None: ...
+
+class WarmUp:
+    def __init__(self, description: Description, device: str) -> None: ...
+    def next(self, seconds: float | None) -> Batch | None: ...
 
 class Batch:
     open: bool
@@ -232,7 +251,7 @@ class Loader:
 class Trainer:
     ended: bool
     device: str
-    welcome: tuple[int, int, int, int, bool, str, float, str, list[int]]
+    welcome: Welcome
     plan: str
     counts: tuple[int, int, int, int]
     kept: int

@@ -180,7 +180,7 @@ class RemoteFeed:
         self._servers = self._attach()
         plan, welcome = self._servers[0].plan, self._servers[0].welcome
         self.slots: int = plan["slots"]
-        _, self.rows, self.width, values, features, element, rate, chunk, _ = welcome
+        _, self.rows, self.width, values, features, element, rate, chunk, *_ = welcome
         self.chunk: dict[str, Any] | None = json.loads(chunk)
         self.frame_type = (element, values, rate, features)
         self.streams: int = plan["origin"]["streams"]

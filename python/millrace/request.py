@@ -30,6 +30,15 @@ def whole(name: str, given: SupportsIndex, least: int, most: int = _MOST) -> int
     return number
 
 
+def seconds_of(name: str, given: float) -> float:
+    """Returns a time. Raises TypeError or ValueError that names the argument."""
+    if not isinstance(given, (int, float)):
+        raise TypeError(f"{name} must be seconds, not {given!r}")
+    if not given >= 0:
+        raise ValueError(f"{name} must be seconds, 0 or more, not {given!r}")
+    return float(given)
+
+
 def text(name: str, given: str) -> str:
     """Returns a string. Raises TypeError that names the argument."""
     if not isinstance(given, str):

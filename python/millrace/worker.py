@@ -2,25 +2,20 @@
 """A worker: receives the batches of a pipeline and gives them back with answers."""
 
 import gc
-import json
 import logging
 import math
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, SupportsIndex
 
-import numpy as np
-
 from millrace import _core
 from millrace.batch import Batch, encode_json
-from millrace.elements import DTYPES
+from millrace.description import PipelineProperties, description_of, log_wait, own_name
 from millrace.errors import Refused, ServiceGone, WorkerError
 from millrace.outage import Outage
 from millrace.quiet_log import QuietLog
-from millrace.request import text, whole
+from millrace.request import seconds_of, text, whole
 from millrace.rows import Row
 
 _log = logging.getLogger("millrace")
@@ -38,7 +33,7 @@ def _message_of(error: Exception) -> str:
         return ""
 
 
-class Worker:
+class Worker(PipelineProperties):
     """Attaches to a pipeline and receives its batches, the oldest first.
 
         with millrace.Worker(pipeline="vad") as worker:
@@ -70,6 +65,7 @@ class Worker:
         device: str = "host",
         reattach: bool | float = True,
         wait: float = 30,
+        warm_up: Callable[[Batch], Any] | None = None,
     ) -> None:
         """Attaches to the service, and waits until it is attached.
 
@@ -84,88 +80,36 @@ class Worker:
         ServiceGone at once, and a service that stops ends the batches.
         ``wait``: how long to wait for a service that does not listen yet, in seconds. The logger ``millrace`` logs
         the wait.
+        ``warm_up``: called before the worker attaches, with a batch of each shape that can come
+        (``Description.warm_up``), on ``device``. It may take any time. An exception of it ends the call of Worker, and
+        no worker attaches.
 
         Raises ServiceGone if no service answers, Refused if the service refuses the worker, DeviceError if the device
         does not exist or fails, and ValueError or TypeError for a wrong argument.
         """
         for argument, given in ("url", url or ""), ("pipeline", pipeline), ("name", name or ""), ("device", device):
             text(argument, given)
-        for argument, seconds in ("wait", wait), ("reattach", reattach):
-            if not isinstance(seconds, (int, float)):
-                raise TypeError(f"{argument} must be seconds, not {seconds!r}")
-            if not seconds >= 0:
-                raise ValueError(f"{argument} must be seconds, 0 or more, not {seconds!r}")
-        program = os.path.basename(sys.argv[0]) or "python"
-        own_name = f"{program} {os.getpid()}"
-        self._settings = (url or "", pipeline, name or own_name, whole("credits", credits, 1, 1024), device)
-        self._reattach = math.inf if reattach is True else float(reattach)
+        wait, longest_outage = seconds_of("wait", wait), seconds_of("reattach", reattach)
+        if warm_up is not None and not callable(warm_up):
+            raise TypeError(f"warm_up must be a function, not {warm_up!r}")
+        self._settings = (url or "", pipeline, name or own_name(), whole("credits", credits, 1, 1024), device)
+        self._reattach = math.inf if reattach is True else longest_outage
         self._leaving = self._closed = self._interrupted = False
         self._outage: Outage | None = None
-        self._core = _core.Attachment(
-            *self._settings,
-            wait,
-            lambda why: _log.warning("%s; waiting for up to %g s", why, wait),
-            lambda: None,
-        )
-        self._welcome = self._core.welcome
+        described = None
+        if warm_up is not None:
+            described = description_of(*self._settings[:3], wait)
+            described.warm_up(warm_up, device)
+        self._core = _core.Attachment(*self._settings, wait, log_wait(wait), lambda: None)
+        self._welcome = described._welcome if described else self._core.welcome
+        self._check_shape(self._core)
         #: Number of attachments so far, including the first.
         self.attachments = 1
-
-    @property
-    def slots(self) -> int:
-        """Number of slots for the state of streams. Padding rows have this number as slot: allocate one more."""
-        return self._welcome[0]
-
-    @property
-    def rows(self) -> int:
-        """Largest number of rows of a batch."""
-        return self._welcome[1]
-
-    @property
-    def width(self) -> int:
-        """Largest number of columns of a batch."""
-        return self._welcome[2]
-
-    @property
-    def width_buckets(self) -> tuple[int, ...]:
-        """The numbers of columns that batches may have, ascending. The last is ``width``."""
-        return tuple(self._welcome[8])
-
-    @property
-    def values(self) -> int:
-        """Length of the last axis of ``batch.data``: channels of audio, or dim of features."""
-        return self._welcome[3]
-
-    @property
-    def channels(self) -> int | None:
-        """Channels of an audio frame, or None if the pipeline takes features."""
-        return None if self._welcome[4] else self.values
-
-    @property
-    def dim(self) -> int | None:
-        """Values of a feature vector, or None if the pipeline takes audio."""
-        return self.values if self._welcome[4] else None
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of ``batch.data``: int16, float16 or float32."""
-        return np.dtype(DTYPES[self._welcome[5]])
 
     @property
     def device(self) -> str:
         """Where batches are: host, or cuda:N."""
         return self._core.device
-
-    @property
-    def rate(self) -> float:
-        """Frames per second."""
-        return self._welcome[6]
-
-    @property
-    def chunk(self) -> dict[str, Any]:
-        """The pipeline's chunk rule, as a ``spec`` for ``millrace.chunks``."""
-        rule: dict[str, Any] = json.loads(self._welcome[7])
-        return rule
 
     @property
     def company(self) -> int:
@@ -320,9 +264,7 @@ class Worker:
                 raise ServiceGone("the service did not answer")
 
         attached = _core.Attachment(*self._settings, 0, lambda _: None, meanwhile)
-        if attached.welcome != self._welcome:
-            attached.close()
-            raise Refused("the batches of the pipeline have another shape now: start the worker again", "pipeline")
+        self._check_shape(attached)
         self._core, self._outage = attached, None
         self.attachments += 1
         _log.warning("attached again")
@@ -333,6 +275,11 @@ class Worker:
             attached.close()
         if self._interrupted:
             attached.interrupt()
+
+    def _check_shape(self, attached: _core.Attachment) -> None:
+        if attached.welcome != self._welcome:
+            attached.close()
+            raise Refused("the batches of the pipeline have another shape now: start the worker again", "pipeline")
 
     def _rest(self, until: float) -> bool:
         """Waits until then. Returns false if it was interrupted. No lock, because a signal handler may interrupt."""

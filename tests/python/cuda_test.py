@@ -101,6 +101,17 @@ class Arrays(WorkerTest):
             self.assertEqual((worker.device, batch.data.__dlpack_device__()), (device, (2, int(device[-1]))))
             self.await_metric(self.served, 1, "millrace_h2d_copies_total", device=device)
 
+    def test_a_model_warms_up_on_the_device(self):
+        seen = []
+
+        def warm_up(batch):
+            self.assertEqual(batch.data.__dlpack_device__(), (2, 0))
+            seen.append((batch.data.shape, batch.data.dtype, content(batch.data).any(), content(batch.slot).tolist()))
+
+        worker = self.worker(pipeline="f16", device="cuda:0", warm_up=warm_up)
+        self.assertEqual(worker.device, "cuda:0")
+        self.assertEqual(seen, [((rows, 7, 1), np.float16, False, list(range(rows))) for rows in (4, 2)])
+
     def test_after_a_failed_batch_the_reset_is_on_the_device(self):
         worker, stream, batch = self.one_row()
         batch.done()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker of docs/models.md, and its test, as they are printed."""
+"""The worker of docs/models.md, and its test, as they are printed; and the worker that docs/workers.md warms up."""
 import os
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import PATIENCE, Process, SystemTest, wait_for
+from harness import PATIENCE, Process, SystemTest, read_all, run, wait_for
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
@@ -15,6 +15,26 @@ import printed_programs as printed  # noqa: E402
 PYTHON = os.environ["PYTHON"]
 PAGE = (printed.ROOT / "docs" / "models.md").read_text()
 PIPELINE = PAGE[PAGE.index("# gru.toml"):].partition("```")[0]
+
+
+class WarmedUp(SystemTest):
+    def test_the_worker_of_the_warm_up_serves_silero(self):
+        service = self.service((printed.ROOT / "examples" / "silero_vad" / "millrace.toml").read_text())
+        model = "import importlib.metadata as m; print(m.distribution('silero-vad').locate_file('silero_vad/data/silero_vad.onnx'))"
+        file = subprocess.run([PYTHON, "-c", model], capture_output=True, text=True, check=True).stdout.strip()
+        worker = Process(PYTHON, "-c", printed.programs()["worker_onnx"].text, file, environment={"MILLRACE_WORKERS": service.workers})
+        self.addCleanup(worker.kill)
+        wait_for(lambda: service.attached() or worker.process.poll() is not None, "the worker to attach")
+        self.assertIsNone(worker.process.poll(), worker.errors)
+
+        async def stream():
+            async with service.connect(pipeline="vad") as connection:
+                await connection.send(bytes(2 * 1024))
+                await connection.send('{"type":"end"}')
+                return (await read_all(connection))[0]
+
+        answers = [message["data"] for message in run(stream()) if message["type"] == "result"]
+        self.assertEqual([0 <= answer < 0.5 for answer in answers], [True, True])
 
 
 class Models(SystemTest):

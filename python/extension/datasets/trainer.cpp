@@ -150,7 +150,7 @@ void add_trainer(nb::module_& module) {
       .def("leave", &Trainer::leave)
       .def_prop_ro("ended", [](const Trainer& t) { return t.worker().ended(); })
       .def_prop_ro("device", [](const Trainer& t) { return t.worker().device(); })
-      .def_prop_ro("welcome", [](const Trainer& t) { return welcome_of(t.worker()); })
+      .def_prop_ro("welcome", [](const Trainer& t) { return welcome_of(t.worker().welcome()); })
       .def_prop_ro("plan", [](const Trainer& t) { return t.worker().plan(); })
       .def_prop_ro("counts", &counts)
       .def_prop_ro("kept", &Trainer::kept);
