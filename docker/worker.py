@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # The example of docs/workers.md: the mean power of each stream so far. Put your worker here.
-import signal
 import sys
 
 import millrace
@@ -23,5 +22,4 @@ with millrace.Worker(device=sys.argv[1]) as worker, torch.inference_mode():
         state[slot] = after
         return after[:, 0].div(after[:, 1].clamp(min=1), rounding_mode="floor").tolist()  # waits
 
-    signal.signal(signal.SIGTERM, lambda *_: worker.bye())
     worker.run(answer)

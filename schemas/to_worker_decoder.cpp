@@ -218,7 +218,11 @@ Result<ToWorker, WireError> Decoder::to_worker(Bytes message) {
       return checked<Refused, ToWorker>(read(*root->body_as_Refused()));
     case wire::WorkerBody::Heartbeat: return ToWorker(Heartbeat{});
     case wire::WorkerBody::Bye: return ToWorker(Bye{});
-    case wire::WorkerBody::Company: return ToWorker(Company{root->body_as_Company()->workers()});
+    case wire::WorkerBody::Company: {
+      const wire::Company& in = *root->body_as_Company();
+      return ToWorker(
+          Company{.workers = in.workers(), .moved = in.moved(), .waiting = in.waiting()});
+    }
     case wire::WorkerBody::Room: {
       const wire::Room& room = *root->body_as_Room();
       if (room.bytes() > stream_room) return WireError::meaning;

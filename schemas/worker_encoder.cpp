@@ -242,7 +242,8 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
 
 Bytes Encoder::encode(const Company& company) {
   const wire::Writing writing(*builder_);
-  return finish(*builder_, wire::CreateCompany(*builder_, company.workers));
+  return finish(*builder_,
+                wire::CreateCompany(*builder_, company.workers, company.moved, company.waiting));
 }
 
 Bytes Encoder::encode(const Unmapped&) {

@@ -193,6 +193,9 @@ struct Company {
   // Number of other workers that accept new streams of this pipeline. For an `alone` worker,
   // without the `alone` workers that attached later.
   std::uint32_t workers = 0;
+  // To a worker that sent Bye: its streams that have moved to other workers since then, and those
+  // that it still has.
+  std::uint32_t moved = 0, waiting = 0;
   bool operator==(const Company&) const = default;
 };
 

@@ -4,7 +4,6 @@
 it is loud."""
 
 import argparse
-import signal
 
 import numpy as np
 
@@ -35,7 +34,6 @@ def main() -> None:
     options.add_argument("--pipeline", default="speech", help="pipeline to work for (default: speech)")
     chosen = options.parse_args()
     with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
-        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         serve(worker)
 
 

@@ -49,6 +49,7 @@ def serve(worker: millrace.Worker, model: Model, every: float, voice: endpoints.
         answers, marks = recogniser.take(batch.framed, batch.data[:, context:, 0], batch.marks)
         batch.done(answers, marks, endpoint=ends.of(batch) if ends else None)
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # run() handles it: the streams move to other workers first
     worker.run(answer)
 
 
@@ -69,8 +70,6 @@ def main() -> None:
     with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
         if lines := corrections(worker, chosen.silero):
             sys.exit(f"moonshine: pipeline {chosen.pipeline} does not fit the model; it needs: {', '.join(lines)}")
-        for end in signal.SIGTERM, signal.SIGINT:
-            signal.signal(end, lambda *_: worker.bye())  # its streams move to other workers first
         print(f"attached to {chosen.pipeline}: {worker.slots} slots", flush=True)
         serve(worker, model, chosen.every, voice)
 

@@ -4,7 +4,6 @@
 so far."""
 
 import argparse
-import signal
 import sys
 
 import numpy as np
@@ -57,7 +56,6 @@ def main() -> None:
         streams = Streams(model, Features(processor.feature_extractor, lookahead), worker.slots)
         streams.warm_up(min(worker.rows, worker.slots))
         recogniser = Recogniser(streams, processor, worker.slots)
-        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         print(f"attached to {chosen.pipeline}: {worker.slots} slots", flush=True)
         worker.run(lambda batch: batch.done(*recogniser.answer(batch)))
 

@@ -3,7 +3,6 @@
 """Serves the trained model: answers each chunk of all streams with the probabilities of speech in its parts of 32 ms."""
 
 import argparse
-import signal
 
 import torch
 from model import FRAME, STATES, VoiceActivity
@@ -41,7 +40,6 @@ def main() -> None:
     with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
         if (worker.width_buckets, worker.channels, worker.rate) != ((3 * FRAME,), 1, 16000):
             options.error(f"pipeline {chosen.pipeline} is not for this model: configure it as in examples/stateful_vad/millrace.toml")
-        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         serve(worker, model)
 
 

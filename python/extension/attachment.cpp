@@ -142,6 +142,11 @@ void add_attachment(nb::module_& module) {
       .def("interrupt", &Attachment::interrupt)
       .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
       .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })
+      .def_prop_ro("streams",
+                   [](const Attachment& a) {
+                     return nb::make_tuple(a.worker().moved_streams(),
+                                           a.worker().waiting_streams());
+                   })
       .def_prop_ro("device", [](const Attachment& a) { return a.worker().device(); })
       .def_prop_ro("welcome", [](const Attachment& a) { return welcome_of(a.worker().welcome()); });
 }

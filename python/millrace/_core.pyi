@@ -71,6 +71,7 @@ pending: Pending
 class Attachment:
     ended: bool
     company: int
+    streams: tuple[int, int]
     device: str
     welcome: Welcome
     def __init__(

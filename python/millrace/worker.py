@@ -13,6 +13,7 @@ from millrace import _core
 from millrace.batch import Batch, encode_json
 from millrace.description import PipelineProperties, description_of, log_wait, own_name
 from millrace.errors import Refused, ServiceGone, WorkerError
+from millrace.leaving import Leaving
 from millrace.outage import Outage
 from millrace.quiet_log import QuietLog
 from millrace.request import seconds_of, text, whole
@@ -21,6 +22,7 @@ from millrace.rows import Row
 _log = logging.getLogger("millrace")
 
 _POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
+_REPORT_PERIOD = 1.0  # seconds: how often a worker that leaves at a signal looks for news about its streams
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
 PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
 
@@ -95,6 +97,7 @@ class Worker(PipelineProperties):
         self._settings = (url or "", pipeline, name or own_name(), whole("credits", credits, 1, 1024), device)
         self._reattach = math.inf if reattach is True else longest_outage
         self._leaving = self._closed = self._interrupted = False
+        self._interruptions = 0
         self._outage: Outage | None = None
         described = None
         if warm_up is not None:
@@ -158,23 +161,45 @@ class Worker(PipelineProperties):
         batch back: each of its rows gets the exception as its error, and the next row of each of their streams has
         RESET.
 
+        In the main thread, the first SIGTERM or SIGINT calls ``bye``: ``run`` returns when no stream is left, and logs how
+        many have moved and how many wait. A second signal has its usual effect: the process ends, or KeyboardInterrupt is
+        raised. A signal that the program handles or ignores itself is not touched, and the handlers are the former ones
+        when ``run`` returns.
+
         From here on, the garbage collector leaves out the objects that exist now, such as the model (``gc.freeze``).
         Looking through them would pause the worker.
 
         Raises the errors of ``next``, and DeviceError if the device fails.
         """
         failures = QuietLog()
-        gc.collect()
-        gc.freeze()
-        for batch in self:
-            try:
-                answers = function(batch)
-                if not batch.given_back:
-                    batch.done(answers)
-            except Exception as error:
-                failures.error(f"a batch failed: {type(error).__name__}{_message_of(error)}", error)
-                if not batch.given_back:
-                    batch.fail(error)
+        with Leaving(self._leave) as leaving:
+            gc.collect()
+            gc.freeze()
+            for batch in self._until_left(leaving):
+                try:
+                    answers = function(batch)
+                    if not batch.given_back:
+                        batch.done(answers)
+                except Exception as error:
+                    failures.error(f"a batch failed: {type(error).__name__}{_message_of(error)}", error)
+                    if not batch.given_back:
+                        batch.fail(error)
+
+    def _until_left(self, leaving: Leaving) -> Iterator[Batch]:
+        """Yields batches as ``__iter__`` does. At a signal they end when the worker has left."""
+        interruptions = self._interruptions
+        while True:
+            batch = self.next(_REPORT_PERIOD if leaving.at else None)
+            if leaving.at:
+                leaving.report(*self._core.streams, self.company)
+            if batch is not None:
+                yield batch
+            elif not leaving.at or self._core.ended or self._closed or self._interruptions != interruptions:
+                return
+
+    def _leave(self) -> None:
+        self.bye()
+        self._core.interrupt()  # a next() that waits without a limit returns
 
     def send(self, stream: SupportsIndex, data: Any, *, wait: float | None = 0) -> bool:
         """Sends a message to the client of a stream that has a slot of this worker. Any thread may call it at any time,
@@ -213,6 +238,7 @@ class Worker(PipelineProperties):
     def interrupt(self) -> None:
         """Makes a waiting ``next`` return None, or else the next call of it."""
         self._interrupted = True
+        self._interruptions += 1
         self._core.interrupt()
 
     def close(self) -> None:

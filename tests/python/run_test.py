@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker whose model raises exceptions: worker.run and batch.fail."""
 import gc
-import signal
 import threading
 import unittest
 from unittest import mock
@@ -117,12 +116,6 @@ class Runs(WorkerTest):
         worker.run(self.fail)
         worker.close()
         worker.run(self.fail)
-
-    def test_ctrl_c_ends_run(self):
-        worker = self.worker()
-        self.stream().frames(1, 2, 3, 4)
-        with self.assertRaises(KeyboardInterrupt):
-            worker.run(lambda _: signal.raise_signal(signal.SIGINT))
 
 
 class Failing(WorkerTest):

@@ -155,7 +155,8 @@ TEST_CASE("messages to the worker are unchanged when they are written and read")
   CHECK(std::get<Welcome>(*at_worker(welcome)) == welcome);
   CHECK(std::get<Welcome>(*at_worker(on_device())) == on_device());
   CHECK(std::get<Refused>(*at_worker(refused)) == refused);
-  CHECK(std::get<Company>(*at_worker(Company{3})) == Company{3});
+  const Company company{.workers = 3, .moved = 30, .waiting = 2};
+  CHECK(std::get<Company>(*at_worker(company)) == company);
   CHECK(std::get<Heartbeat>(*at_worker(Heartbeat{})) == Heartbeat{});
   CHECK(std::get<Bye>(*at_worker(Bye{})) == Bye{});
 }

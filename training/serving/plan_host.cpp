@@ -127,7 +127,7 @@ void PlanHost::receive(WorkerConnection& link, wp::ToService message) noexcept {
   trainer->last_received = Clock::now();
   if (const auto* done = std::get_if<wp::Done>(&message)) return receive_done(*trainer, *done);
   if (std::holds_alternative<wp::Hello>(message) || std::holds_alternative<wp::Describe>(message))
-    return protocol_error(link, "a second Hello or Describe");
+    return protocol_error(link, "a second Hello");
   if (!std::holds_alternative<wp::Bye>(message)) return;
   settings_.log({"trainer left", trainer->name});
   remove(*trainer);

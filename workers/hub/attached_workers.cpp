@@ -52,13 +52,13 @@ void AttachedWorkers::attach(LaneId lane, NewWorker fresh, std::unique_ptr<Worke
   worker.link->send(encoder_.encode(message), worker.process ? slabs.ring().descriptor() : -1);
   slabs.close_descriptor();
   update_slab_gauges(worker);
-  send_others(&AttachedPeer::announce);
+  send_company(&AttachedPeer::announce);
 }
 
 void AttachedWorkers::add_watcher(WorkerConnection& link, const std::string& name, Time now) {
   watchers_.push_back({{&link, name}, now});
   link.send(encoder_.encode(welcome()));
-  send_others(&AttachedPeer::announce);
+  send_company(&AttachedPeer::announce);
 }
 
 void AttachedWorkers::remove_watcher(const WorkerConnection& link) {
@@ -95,9 +95,12 @@ wp::Welcome AttachedWorkers::welcome() const {
   return welcome;
 }
 
-void AttachedWorkers::leave(LaneId lane) {
-  workers_.at(lane).leaving = true;
-  send_others(&AttachedPeer::announce);
+void AttachedWorkers::leave(LaneId lane, const MovedStreams& streams) {
+  AttachedWorker& worker = workers_.at(lane);
+  worker.leaving = true;
+  worker.streams = streams;
+  worker.sent.reset();
+  send_company(&AttachedPeer::announce);
 }
 
 std::optional<LaneId> AttachedWorkers::on_slab_report(const SlabReport& report) {
@@ -171,7 +174,7 @@ AttachedWorkers::Workers::node_type AttachedWorkers::extract(LaneId lane) {
   by_link_.erase(worker.link);
   by_slabs_.erase(worker.slabs->properties().number);
   update_slab_gauges(worker, {});
-  send_others(&AttachedPeer::announce);
+  send_company(&AttachedPeer::announce);
   return removed;
 }
 
@@ -264,11 +267,16 @@ void AttachedWorkers::copy_to_watchers(const wp::HandedBatch& batch, Bytes tenso
       stats_.watcher_misses.add();
 }
 
-void AttachedWorkers::send_heartbeats() { send_others(&AttachedPeer::send_heartbeat); }
+void AttachedWorkers::send_heartbeats(const Lanes& lanes) {
+  for (auto& [lane, worker] : workers_)
+    if (worker.leaving) worker.streams = lanes.leaving_streams(lane);
+  send_company(&AttachedPeer::send_heartbeat);
+}
 
 // Passes to each worker and watcher the number of other workers that take new streams. Among the
 // workers with `alone`, each counts only those with lower lane ids. So the first one stays.
-void AttachedWorkers::send_others(Send send) {
+void AttachedWorkers::send_company(Send send) {
+  const auto count = [](std::size_t streams) { return static_cast<std::uint32_t>(streams); };
   std::uint32_t staying = 0, alone = 0;
   for (const auto& [lane, worker] : workers_) {
     staying += !worker.leaving;
@@ -276,9 +284,11 @@ void AttachedWorkers::send_others(Send send) {
   }
   for (auto& [lane, worker] : workers_) {
     alone -= !worker.leaving && worker.alone;  // now the number of those with higher ids
-    (worker.*send)(staying - !worker.leaving - (worker.alone ? alone : 0));
+    (worker.*send)({.workers = staying - !worker.leaving - (worker.alone ? alone : 0),
+                    .moved = count(worker.streams.moved),
+                    .waiting = count(worker.streams.waiting)});
   }
-  for (Watcher& watcher : watchers_) (watcher.*send)(staying);
+  for (Watcher& watcher : watchers_) (watcher.*send)({.workers = staying});
 }
 
 }  // namespace millrace

@@ -52,6 +52,7 @@ struct AttachedWorker : AttachedPeer {
   std::optional<Time> idle;  // when it last ran out of batches; nullopt while it has one
   bool alone = false;        // it leaves when another worker attaches
   bool leaving = false;      // it takes no new streams
+  MovedStreams streams;      // if it leaves: its streams at the last count
   SlabGauges slab_gauges;
   Time attached;
   Histogram compute{buckets::fast};  // from batch taken to batch done
@@ -75,8 +76,9 @@ class AttachedWorkers {
 
   // Adds a worker with its lane and its slabs, and sends Welcome.
   void attach(LaneId lane, NewWorker worker, std::unique_ptr<WorkerSlabs> slabs, Time now);
-  // The worker takes no new streams.
-  void leave(LaneId lane);
+  // The worker takes no new streams. The numbers of its streams are sent to it at once, and at each
+  // heartbeat if they have changed.
+  void leave(LaneId lane, const MovedStreams& streams);
 
   void add_watcher(WorkerConnection& link, const std::string& name, Time now);
   void remove_watcher(const WorkerConnection& link);
@@ -111,8 +113,8 @@ class AttachedWorkers {
   void disconnect(LaneId lane);
   void disconnect_all();
 
-  // Sends Heartbeat to each worker and watcher, or Company if the number of others has changed.
-  void send_heartbeats();
+  // Sends Heartbeat to each worker and watcher, or Company if that has changed.
+  void send_heartbeats(const Lanes& lanes);
 
   AttachedWorker* find(LaneId lane);
   // The lane of the worker with this connection.
@@ -134,8 +136,8 @@ class AttachedWorkers {
   Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab, const RowFormat& as);
   bool any_watcher_accepts(std::size_t tensor) const;
   void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes tensor);
-  using Send = void (AttachedPeer::*)(std::uint32_t others);
-  void send_others(Send send);
+  using Send = void (AttachedPeer::*)(const worker_protocol::Company&);
+  void send_company(Send send);
 
   const WelcomeSettings settings_;
   SlabMaker& maker_;

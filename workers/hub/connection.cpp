@@ -28,18 +28,18 @@ void WorkerConnection::send_bye() {
   end();
 }
 
-void AttachedPeer::announce(std::uint32_t others_now) {
-  if (others && (*others == 0) == (others_now == 0)) return;
-  others = others_now;
-  send(*link, wp::Company{others_now});
+void AttachedPeer::announce(const wp::Company& now) {
+  if (sent && (sent->workers == 0) == (now.workers == 0)) return;
+  sent = now;
+  send(*link, now);
 }
 
-void AttachedPeer::send_heartbeat(std::uint32_t others_now) {
+void AttachedPeer::send_heartbeat(const wp::Company& now) {
   if (link->unsent() > 0) return;
-  if (std::exchange(others, others_now) == others_now)
+  if (std::exchange(sent, now) == now)
     send(*link, wp::Heartbeat{});
   else
-    send(*link, wp::Company{others_now});
+    send(*link, now);
 }
 
 }  // namespace millrace

@@ -42,15 +42,15 @@ class WorkerConnection {
 struct AttachedPeer {
   WorkerConnection* link = nullptr;
   std::string name;
-  std::optional<std::uint32_t> others = {};  // number of other workers that was sent last
+  std::optional<worker_protocol::Company> sent = {};  // the last one
 
-  // Sends the number of other workers at once, but only if it was never sent or changed from or to
-  // 0. Other changes are sent by send_heartbeat(). Otherwise each attachment of a worker would
-  // cause a message to every other worker.
-  void announce(std::uint32_t others_now);
-  // Sends Heartbeat, or Company if the number has changed. Sends nothing if messages are queued:
-  // those show that the service lives, and the queue must not grow.
-  void send_heartbeat(std::uint32_t others_now);
+  // Sends Company at once, but only if none was sent, or if the number of other workers has changed
+  // from or to 0. Other changes are sent by send_heartbeat(). Otherwise each attachment of a worker
+  // would cause a message to every other worker.
+  void announce(const worker_protocol::Company& now);
+  // Sends Heartbeat, or Company if it has changed. Sends nothing if messages are queued: those show
+  // that the service lives, and the queue must not grow.
+  void send_heartbeat(const worker_protocol::Company& now);
 };
 
 }  // namespace millrace

@@ -90,8 +90,7 @@ void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
     return receive_late(*lane, std::move(*late));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return receive_unmapped(*lane);
-  if (std::holds_alternative<wp::Hello>(message) || std::holds_alternative<wp::Describe>(message))
-    protocol_error(link, "a second Hello or Describe");
+  if (!std::holds_alternative<wp::Heartbeat>(message)) protocol_error(link, "a second Hello");
 }
 
 // Watchers, and workers before Welcome, may send Heartbeat and Bye only.
@@ -114,10 +113,11 @@ void Hub::remove_unattached(const WorkerConnection& link) {
 
 void Hub::receive_bye(LaneId lane) {
   if (lanes_.leaving(lane)) return;
-  settings_.log({"worker leaves", workers_.find(lane)->name, "it sent Bye"});
   const Time now = Clock::now();
-  lanes_.bye(lane, now);
-  workers_.leave(lane);
+  const MovedStreams streams = lanes_.bye(lane, now);
+  const std::string& name = workers_.find(lane)->name;
+  settings_.log({"worker leaves", name, "it sent Bye", {}, false, streams});
+  workers_.leave(lane, streams);
   settle(now);
 }
 
@@ -298,7 +298,7 @@ void Hub::set_timer(Time now) {
 void Hub::on_timer() noexcept {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
   if (now >= next_heartbeat_) {
-    workers_.send_heartbeats();
+    workers_.send_heartbeats(lanes_);
     next_heartbeat_ = now + wp::Heartbeats{}.interval;
   }
   if (const Duration late = now - was_due; late > stall) {

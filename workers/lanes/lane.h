@@ -85,6 +85,9 @@ class Lane {
   // row.
   bool release(Time now);
   bool released() const { return released_; }
+  // Streams that have moved to other lanes. Only a leaving lane has any.
+  std::size_t moved() const { return moved_; }
+  void count_move() { ++moved_; }
 
   // When the clock makes the next batch due; Time::max() without a credit, a slab or rows.
   Time batch_deadline() const {
@@ -117,6 +120,7 @@ class Lane {
   Ring<BatchId> done_;               // the last batches that are done
   std::optional<Time> keeps_until_;  // nullopt if it is not leaving
   bool released_ = false;
+  std::size_t moved_ = 0;
   struct WithoutSlab {
     Time since;                            // time of the first close() without a slab
     std::optional<Time> batch_since = {};  // slab_needed_since()

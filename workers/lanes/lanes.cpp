@@ -75,13 +75,16 @@ void Lanes::extend_deadlines(Duration late, Time now) {
   }
 }
 
-void Lanes::bye(LaneId id, Time now) {
+MovedStreams Lanes::bye(LaneId id, Time now) {
   IndexedLane* lane = lanes_.find(id);
-  if (!lane || lane->leaving()) return;
+  if (!lane || lane->leaving()) return leaving_streams(id);
+  const std::size_t all = lane->batcher().streams();
   lane->leave(now + rule_.bye_wait);
   lanes_.update(*lane);
   update_movable_of(*lane);
   settle();
+  const std::size_t waiting = leaving_streams(id).waiting;  // 0 if the lane is gone
+  return {.moved = all - waiting, .waiting = waiting};
 }
 
 void Lanes::lost(LaneId id, LossCause cause, Time now) {

@@ -39,7 +39,8 @@ struct LaneEvents {
   void clear();
 };
 
-// The streams of a lost worker: those that have a slot of another one, and those that wait for it.
+// The streams of a worker that leaves or is lost: those that have moved to another one, and those
+// that have not: a leaving worker still has them, those of a lost one wait for a slot.
 struct MovedStreams {
   std::size_t moved = 0, waiting = 0;
 };
@@ -96,8 +97,10 @@ class Lanes {
   void extend_deadlines(Duration late, Time now);
   // The worker sent Bye: it takes no new streams, and its streams move to other lanes. A stream
   // moves at once if the worker had no row of it, otherwise at its next LAST row, or at any row
-  // after `bye_wait`. Ignored if the lane is gone.
-  void bye(LaneId lane, Time now);
+  // after `bye_wait`. Returns its streams. Ignored if the lane is gone.
+  MovedStreams bye(LaneId lane, Time now);
+  // The streams of a lane since its bye(). Those that have ended are in neither number.
+  MovedStreams leaving_streams(LaneId lane) const;
   // The worker is lost: erases its lane. Ignored if the lane is gone.
   void lost(LaneId lane, LossCause cause, Time now);
 

@@ -97,6 +97,12 @@ MovedStreams Lanes::moved_from(LaneId lost) const {
   return streams;
 }
 
+MovedStreams Lanes::leaving_streams(LaneId id) const {
+  const IndexedLane* lane = lanes_.find(id);
+  if (!lane) return {};
+  return {.moved = lane->moved(), .waiting = lane->batcher().streams()};
+}
+
 // Frees the stream's slot. Its rows that are in no batch are now held by the stream.
 void Lanes::hold_waiting_rows(Stream& stream) {
   for (ReadyRow& row : stream.lane->batcher().remove(stream.slot))
@@ -138,6 +144,7 @@ void Lanes::move_away(Stream& stream, IndexedLane& to) {
   hold_waiting_rows(stream);
   if (stream.handed > 0) stream.from = &from;
   assign(stream, to);
+  from.count_move();
   update_movable(stream);
   lanes_.mark_changed(from);
 }

@@ -154,7 +154,7 @@ bool Attachment::ended() const {
   return lost_ || (ready_.empty() && (ending_ || closed_));
 }
 
-std::uint32_t Attachment::company() const {
+Company Attachment::company() const {
   const Lock lock(mutex_);
   return company_;
 }
@@ -196,8 +196,8 @@ void Attachment::receive(ToWorker message) {
   if (auto* batch = std::get_if<HandedBatch>(&message)) {
     receive_batch(std::move(*batch));
   } else if (const auto* others = std::get_if<Company>(&message)) {
-    company_ = others->workers;
-    if (settings_.alone && company_ > 0) send_bye();
+    company_ = *others;
+    if (settings_.alone && company_.workers > 0) send_bye();
   } else if (const auto* room = std::get_if<Room>(&message)) {
     streams_.give_room(room->stream, room->bytes);
   } else if (std::holds_alternative<Bye>(message)) {

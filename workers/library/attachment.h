@@ -49,7 +49,7 @@ class Attachment {
   void close();
   void interrupt() noexcept { interruption_.set(); }
   bool ended() const;
-  std::uint32_t company() const;
+  worker_protocol::Company company() const;
   const worker_protocol::Welcome& welcome() const { return welcome_; }
   const WorkerDevice& device() const { return device_; }
 
@@ -109,7 +109,7 @@ class Attachment {
   std::vector<WorkerBatch> ready_;     // received and not taken
   std::vector<Taken> taken_;           // taken and not done
   std::optional<BatchId> last_batch_;  // id of the last batch
-  std::uint32_t company_ = 0;
+  worker_protocol::Company company_;   // as received last
   SlotStreams streams_;
   bool reading_ = false;             // a thread waits for the socket, and then reads
   bool taking_ = false;              // a thread waits in next_until()

@@ -153,7 +153,9 @@ void Worker::bye() { attachment_->bye(); }
 void Worker::close() { attachment_->close(); }
 void Worker::interrupt() noexcept { attachment_->interrupt(); }
 bool Worker::ended() const { return attachment_->ended(); }
-std::uint32_t Worker::company() const { return attachment_->company(); }
+std::uint32_t Worker::company() const { return attachment_->company().workers; }
+std::uint32_t Worker::moved_streams() const { return attachment_->company().moved; }
+std::uint32_t Worker::waiting_streams() const { return attachment_->company().waiting; }
 
 std::uint32_t Worker::slots() const { return welcome().slots; }
 std::uint32_t Worker::rows() const { return welcome().rows; }

@@ -209,6 +209,10 @@ class Worker {
 
   // The number of other workers that take batches of this pipeline, as the service sent it last.
   std::uint32_t company() const;
+  // After bye(): how many streams of this worker have moved to other workers since then, and how
+  // many it still has. As the service sent it last, every 2 s if it has changed; 0 before.
+  std::uint32_t moved_streams() const;
+  std::uint32_t waiting_streams() const;
 
   // Properties of the pipeline, fixed while attached.
   std::uint32_t slots() const;       // states that the model keeps; padding rows have slot = slots

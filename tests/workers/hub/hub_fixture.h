@@ -52,6 +52,7 @@ class Link final : public WorkerConnection {
       batch->tensor = tensors_.emplace_back(batch->tensor.begin(), batch->tensor.end());
     if (auto* company = std::get_if<Company>(&*decoded)) {
       others = company->workers;
+      streams = {company->moved, company->waiting};
       ++companies;
     } else if (std::holds_alternative<Heartbeat>(*decoded))
       ++beats;
@@ -92,8 +93,9 @@ class Link final : public WorkerConnection {
   bool ended = false;
   int beats = 0, companies = 0;
   std::function<void()> on_send;
-  std::size_t behind = 0;               // the result of unsent()
-  std::optional<std::uint32_t> others;  // in the last Company
+  std::size_t behind = 0;                           // the result of unsent()
+  std::optional<std::uint32_t> others;              // in the last Company
+  std::pair<std::uint32_t, std::uint32_t> streams;  // there too: those that moved, and that wait
   std::optional<SharedMemory> slabs;
 
  private:

@@ -52,7 +52,7 @@ class PendingSchedule {
   }
   void leave() {
     const LaneId lane = p_.lanes.lanes().begin()->first;
-    if (pick(2) == 0) return p_.lanes.bye(lane, p_.now);
+    if (pick(2) == 0) return void(p_.lanes.bye(lane, p_.now));
     ++lost;
     p_.lanes.lost(lane, LossCause::service, p_.now);
     std::erase_if(pending_, [&](const auto& row) { return row.second == lane; });

@@ -30,6 +30,35 @@ TEST_CASE("a leaving worker gets no new streams") {
   CHECK(p.next(other) == "2.0");
 }
 
+TEST_CASE(
+    "of a leaving worker the streams are counted that have moved, and those that it still has") {
+  Pipeline p;
+  const LaneId leaving = p.lanes.attach(2, p.now);
+  const auto busy = p.open(1);
+  p.row(busy);
+  CHECK(p.next(leaving) == "1.0");
+  p.open(2);  // the worker has no row of it
+  CHECK(p.lanes.bye(leaving, p.now).waiting == 2);
+  p.lanes.attach(2, p.now);
+  const auto counted = [&] { return p.lanes.leaving_streams(leaving); };
+  CHECK((counted().moved == 1 && counted().waiting == 1));
+  p.done(leaving);
+  p.row(busy, flag::last | flag::end);
+  CHECK(p.next(leaving) == "1.1");
+  p.done(leaving);  // a stream that has ended did not move
+  CHECK(numbers(p.events().left) == std::vector{number(leaving)});
+  CHECK((counted().moved == 0 && counted().waiting == 0));  // the lane is gone
+}
+
+TEST_CASE("a worker that can give all its streams away has none left after Bye") {
+  Pipeline p;
+  const LaneId leaving = p.lanes.attach(2, p.now);
+  p.open(1);
+  p.lanes.attach(2, p.now);
+  const MovedStreams streams = p.lanes.bye(leaving, p.now);
+  CHECK((streams.moved == 1 && streams.waiting == 0));
+}
+
 TEST_CASE("streams spread evenly over the workers") {
   Pipeline p;
   const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);

@@ -272,6 +272,9 @@ TEST_CASE("a worker with `alone` sends Bye as soon as another worker is attached
   REQUIRE(worker.next().has_value());
   CHECK(worker.company() == 1);
   (void)service.receive<Bye>();
+  service.send(Company{.workers = 1, .moved = 3, .waiting = 2});
+  CHECK_FALSE(worker.next_until(Clock::now()));
+  CHECK((worker.moved_streams() == 3 && worker.waiting_streams() == 2));
 }
 
 TEST_CASE("a watcher has no credits, and may take batches long after they were sent") {
