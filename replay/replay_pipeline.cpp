@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "chunker/row_layout.h"
 #include "chunker/rule_json.h"
+#include "schemas/worker_messages.h"
 #include "service/config/options.h"
 
 namespace millrace {
@@ -72,12 +74,54 @@ Result<ReplayPipeline, std::string> of_file(const PipelineChoice& choice, const 
       .options = *found, .gpu = options.gpu, .slab_bytes = options.limits.slab_bytes};
 }
 
-ReplayPipeline of_defaults(const RecordedStream& stream) {
+// The batches of the newest stream that has them: the pipeline may have been changed since the
+// older ones. Nullopt: all were recorded by an earlier version.
+const RecordedStream* newest_with_batches(std::span<const RecordedStream> streams) {
+  const auto known = [](const RecordedStream& stream) { return stream.meta.batches.has_value(); };
+  const auto newest = std::find_if(streams.rbegin(), streams.rend(), known);
+  return newest == streams.rend() ? nullptr : &*newest;
+}
+
+// Also sets the widths of batches: those that follow from the rule.
+void use_rule(PipelineOptions& options, const ChunkRule& rule) {
+  options.chunk = rule;
+  options.batch.width_buckets = default_widths(rule);
+  options.batch.columns = rule.columns();
+}
+
+// True if the pipeline can have these batches: the recording may be damaged.
+bool fit(const recording::RecordedBatches& batches, const PipelineOptions& pipeline) {
+  return batches.slots <= most_slots && batches.rows <= most_slots &&
+         (!batches.stateful || batches.rows <= batches.slots) &&
+         batches.widths.size() <= worker_protocol::max_width_buckets &&
+         batches.widths.back() >= pipeline.chunk.width() &&
+         (batches.dtype == pipeline.frames.element || pipeline.frames.element == Element::s16);
+}
+
+// The pipeline from which the streams were recorded, with this rule; what was not recorded has its
+// default. The recorded widths are those of the recorded rule.
+Result<ReplayPipeline, std::string> of_recording(std::span<const RecordedStream> streams,
+                                                 const ChunkRule& rule, bool other_rule) {
+  const recording::StreamMeta& meta = streams.front().meta;
   ReplayPipeline pipeline;
-  pipeline.options = parse_options("", "")->options.pipelines.front();
-  pipeline.options.name = stream.meta.pipeline;
-  pipeline.options.frames = stream.meta.frames;
-  pipeline.options.dtype = stream.meta.frames.element;
+  PipelineOptions& options = pipeline.options;
+  options = parse_options("", "")->options.pipelines.front();
+  options.name = meta.pipeline;
+  options.frames = meta.frames;
+  options.dtype = meta.frames.element;
+  use_rule(options, rule);
+  const RecordedStream* const newest = newest_with_batches(streams);
+  if (!newest) return pipeline;
+  recording::RecordedBatches batches = *newest->meta.batches;
+  if (other_rule) batches.widths = options.batch.width_buckets;
+  if (!fit(batches, options))
+    return text_of(*newest) + ": its batches are impossible: give --pipeline FILE:NAME";
+  options.dtype = batches.dtype;
+  options.batch.slots = batches.slots;
+  options.batch.rows = batches.rows;
+  options.batch.row_buckets = std::move(batches.row_buckets);
+  options.batch.width_buckets = std::move(batches.widths);
+  options.batch.stateful = batches.stateful;
   return pipeline;
 }
 
@@ -90,7 +134,7 @@ Result<ReplayPipeline, std::string> replay_pipeline(std::span<const RecordedStre
   if (const auto alike = check_alike(streams, choice); !alike) return alike.error();
   const auto rule = choice.chunk.empty() ? recorded_rule(first) : given_rule(choice.chunk, frames);
   if (!rule) return rule.error();
-  auto pipeline = choice.file.empty() ? Result<ReplayPipeline, std::string>(of_defaults(first))
+  auto pipeline = choice.file.empty() ? of_recording(streams, *rule, !choice.chunk.empty())
                                       : of_file(choice, frames);
   if (!pipeline) return pipeline.error();
   PipelineOptions& options = pipeline->options;
@@ -99,9 +143,7 @@ Result<ReplayPipeline, std::string> replay_pipeline(std::span<const RecordedStre
       pipeline->note = "pipeline " + choice.name + " of " + choice.file +
                        " has another chunk rule; it is not used: the rule is " +
                        (choice.chunk.empty() ? "the recorded one" : "that of --chunk");
-    options.chunk = *rule;
-    options.batch.width_buckets = default_widths(*rule);
-    options.batch.columns = rule->columns();
+    use_rule(options, *rule);
   }
   options.endpoint.reset();
   options.record.reset();

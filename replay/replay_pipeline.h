@@ -27,8 +27,9 @@ struct ReplayPipeline {
 };
 
 // One pipeline for all these streams. They must have the same frame type and, without `chunk`, the
-// same rule. Slots, batches, state, dtype and devices are those of the configuration file, or the
-// defaults. The error is one line that names the difference, and what to select.
+// same rule. Slots, batches, state, dtype and devices are those of the configuration file. Without
+// one they are those of the newest stream that has recorded them, or the defaults. The error is one
+// line that names the difference, and what to select.
 Result<ReplayPipeline, std::string> replay_pipeline(
     std::span<const recording::RecordedStream> streams, const PipelineChoice& choice);
 

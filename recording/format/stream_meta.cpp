@@ -16,7 +16,8 @@ using Metadata = std::map<std::string, std::string>;
 
 constexpr std::size_t max_name = 256;
 constexpr std::uint32_t max_values = 65535;
-constexpr std::string_view features = "features";
+constexpr std::string_view features = "features", stateless = "stateless";
+const std::string row_buckets = "rows=";
 
 template <class Number>
 std::string text_of(Number number) {
@@ -58,6 +59,56 @@ bool read_frames(std::string_view text, FrameType& into) {
          std::isfinite(into.rate) && into.rate > 0;
 }
 
+std::string text_of(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (const std::uint32_t number : numbers) (text += text.empty() ? "" : ",") += text_of(number);
+  return text;
+}
+
+// `f32 64 16 1600`: dtype, slots, rows and widths. Behind them `rows=4,16` and `stateless`, if the
+// pipeline has these.
+std::string text_of(const RecordedBatches& batches) {
+  std::string text(name_of(batches.dtype));
+  text +=
+      ' ' + text_of(batches.slots) + ' ' + text_of(batches.rows) + ' ' + text_of(batches.widths);
+  if (!batches.row_buckets.empty()) text += ' ' + row_buckets + text_of(batches.row_buckets);
+  if (!batches.stateful) (text += ' ') += stateless;
+  return text;
+}
+
+// One or more numbers that ascend from 1 or more.
+bool read_ascending(std::string_view text, std::vector<std::uint32_t>& into) {
+  for (bool more = true; more;) {
+    const std::size_t end = text.find(',');
+    std::uint32_t number = 0;
+    if (!read_number(text.substr(0, end), number) || number <= (into.empty() ? 0 : into.back()))
+      return false;
+    into.push_back(number);
+    more = end != std::string_view::npos;
+    text.remove_prefix(more ? end + 1 : text.size());
+  }
+  return true;
+}
+
+// Other words behind the first four are those of a later version.
+bool read_batches(std::string_view text, std::optional<RecordedBatches>& into) {
+  RecordedBatches& batches = into.emplace();
+  const auto dtype = value_named<Element>(word(text));
+  if (!dtype || !read_number(word(text), batches.slots) || !read_number(word(text), batches.rows) ||
+      !read_ascending(word(text), batches.widths) || batches.slots < 1 || batches.rows < 1)
+    return false;
+  batches.dtype = *dtype;
+  while (!text.empty()) {
+    std::string_view next = word(text);
+    if (next == stateless) batches.stateful = false;
+    if (!next.starts_with(row_buckets)) continue;
+    next.remove_prefix(row_buckets.size());
+    if (!read_ascending(next, batches.row_buckets) || batches.row_buckets.back() != batches.rows)
+      return false;
+  }
+  return true;
+}
+
 // Reads the values of a metadata record, and keeps the key of the first one that is not valid.
 class Reader {
  public:
@@ -72,6 +123,12 @@ class Reader {
   void read_options(const char* key, std::string& into) {
     into = mcap::value_of(metadata_, key).value_or("");
     check(key, into.empty() || is_json_object(into));
+  }
+  // A key that may be absent.
+  template <class Read>
+  void read_if_there(const char* key, Read valid) {
+    const auto value = mcap::value_of(metadata_, key);
+    check(key, !value || valid(*value));
   }
   const std::string& wrong() const { return wrong_; }
 
@@ -94,6 +151,7 @@ Metadata to_metadata(const StreamMeta& meta) {
                     {"frames", text_of(meta.frames)},
                     {"opened", text_of(meta.opened_wall)},
                     {"steady", text_of(meta.opened_steady)}};
+  if (meta.batches) metadata["batches"] = text_of(*meta.batches);
   if (!meta.options.empty()) metadata["options"] = meta.options;
   if (!meta.client.empty()) metadata["client"] = meta.client;
   return metadata;
@@ -118,6 +176,8 @@ Result<StreamMeta, std::string> meta_from(const mcap::TextMap& metadata) {
   reader.read("pipeline", name(meta.pipeline));
   reader.read("rule", [&](std::string_view text) { return is_json_object(meta.rule = text); });
   reader.read("frames", [&](std::string_view text) { return read_frames(text, meta.frames); });
+  reader.read_if_there("batches",
+                       [&](std::string_view text) { return read_batches(text, meta.batches); });
   reader.read_options("options", meta.options);
   reader.read_options("client", meta.client);
   reader.read("opened", number(meta.opened_wall));

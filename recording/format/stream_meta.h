@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/frame_type.h"
 #include "base/result.h"
@@ -11,15 +13,27 @@
 
 namespace millrace::recording {
 
+// The batches of the pipeline that a stream was recorded from, as its workers received them.
+struct RecordedBatches {
+  Element dtype = Element::s16;              // type of the values
+  std::uint32_t slots = 0;                   // at least 1
+  std::uint32_t rows = 0;                    // most rows, at least 1
+  std::vector<std::uint32_t> widths{};       // that batches may have, ascending; not empty
+  std::vector<std::uint32_t> row_buckets{};  // likewise, the last is `rows`; empty: any number
+  bool stateful = true;                      // at most one row with frames per stream in a batch
+  bool operator==(const RecordedBatches&) const = default;
+};
+
 // All that is known of a stream when it opens. Written to every recording file that has a part of
 // the stream, as the metadata of its MCAP channel.
 struct StreamMeta {
   std::uint64_t number = 0;  // never used twice in a directory
   std::string name{};        // chosen by the client: never part of a path
   std::string pipeline{};
-  std::string rule{};            // the chunk rule: JSON of chunker/rule_json.h
-  FrameType frames{};            // type of the recorded frames
-  std::string options{};         // the client's: a JSON object, or empty
+  std::string rule{};                        // the chunk rule: JSON of chunker/rule_json.h
+  FrameType frames{};                        // type of the recorded frames
+  std::optional<RecordedBatches> batches{};  // nullopt: recorded by an earlier version
+  std::string options{};                     // the client's: a JSON object, or empty
   std::string client{};          // the client's format: {"format":"mulaw","rate":8000,"channels":1}
   std::int64_t opened_wall = 0;  // nanoseconds since 1970
   std::int64_t opened_steady = 0;  // the same instant by the clock of RecordedEvent::at

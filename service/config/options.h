@@ -48,6 +48,9 @@ struct RecordRule {
   bool operator==(const RecordRule&) const = default;
 };
 
+// The upper limit of the slots of a worker, and of the rows of a batch.
+inline constexpr std::uint32_t most_slots = 65'536;
+
 struct PipelineOptions {
   std::string name = "default";
   FrameType frames;              // type of the frames that the service keeps

@@ -22,8 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t most_slots = 65'536;
-
 std::string read_name(Section& section) {
   const std::string name = section.text("name", "default");
   if (!is_name(name)) section.wrong("name", "must be 1 to 128 characters of A-Z a-z 0-9 . _ -");

@@ -33,6 +33,16 @@ std::string to_json(const ClientFormat& format, bool features) {
   return json + "}";
 }
 
+recording::RecordedBatches batches_of(const PipelineOptions& pipeline) {
+  const BatchRule& rule = pipeline.batch;
+  return {.dtype = pipeline.dtype,
+          .slots = rule.slots,
+          .rows = rule.rows,
+          .widths = rule.width_buckets,
+          .row_buckets = rule.row_buckets,
+          .stateful = rule.stateful};
+}
+
 }  // namespace
 
 bool selects(const RecordRule& rule, std::string_view stream) {
@@ -59,6 +69,7 @@ std::unique_ptr<StreamTap> ThreadRecording::tap(const StreamRequest& request,
                             .pipeline = pipeline.name,
                             .rule = millrace::to_json(pipeline.chunk),
                             .frames = pipeline.frames,
+                            .batches = batches_of(pipeline),
                             .options = request.options,
                             .client = to_json(format, pipeline.frames.features),
                             .opened_wall = wall_clock().count(),

@@ -31,6 +31,7 @@ inline StreamMeta meta_of(std::uint64_t stream) {
           R"({"size":1600,"step":1600,"first":1600,"left":0,"right":160,"min":1,"tail":"short",)"
           R"("align":"body","pad":"zero"})",
       .frames = {},
+      .batches = RecordedBatches{.slots = 64, .rows = 16, .widths = {1760}},
       .client = R"({"format":"s16le","rate":16000,"channels":1})",
       .opened_wall = 1'760'000'000'000'000'000,
       .opened_steady = 5'000'000'000};

@@ -31,9 +31,9 @@ class Example(unittest.TestCase):
         self.assertEqual(block.splitlines(), annotate(self.path.read_bytes()))
 
     def test_every_value_is_read(self):
-        meta = {"number": "17", "name": "call-4711", "pipeline": "asr", "rule": '{"size":4}', "frames": "s16 1 8000",
+        meta = {"number": "17", "name": "call-4711", "pipeline": "asr", "rule": '{"size":4}', "frames": "s16 1 8000", "batches": "f32 64 16 4",
                 "options": '{"user":"ada"}', "client": '{"format":"mulaw","rate":8000,"channels":1}',
-                "opened": "1760000000000000000", "pad": "   ", "steady": "5000000000"}
+                "opened": "1760000000000000000", "pad": " ", "steady": "5000000000"}
         second = 1_000_000_000
         for seeking in (True, False):
             first, last = slices.read(self.path, seeking)

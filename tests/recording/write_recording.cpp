@@ -27,15 +27,17 @@ void commit(FileWriter& writer) {
 
 void write_example(const Directory& directory) {
   FileWriter writer = begin(directory);
-  const StreamMeta meta{.number = 17,
-                        .name = "call-4711",
-                        .pipeline = "asr",
-                        .rule = R"({"size":4})",
-                        .frames = {.rate = 8000},
-                        .options = R"({"user":"ada"})",
-                        .client = R"({"format":"mulaw","rate":8000,"channels":1})",
-                        .opened_wall = 1'760'000'000'000'000'000,
-                        .opened_steady = 5'000'000'000};
+  const StreamMeta meta{
+      .number = 17,
+      .name = "call-4711",
+      .pipeline = "asr",
+      .rule = R"({"size":4})",
+      .frames = {.rate = 8000},
+      .batches = RecordedBatches{.dtype = Element::f32, .slots = 64, .rows = 16, .widths = {4}},
+      .options = R"({"user":"ada"})",
+      .client = R"({"format":"mulaw","rate":8000,"channels":1})",
+      .opened_wall = 1'760'000'000'000'000'000,
+      .opened_steady = 5'000'000'000};
   const auto at = [](int milliseconds) {
     return from_wire(5'000'000'000 + 1'000'000LL * milliseconds);
   };

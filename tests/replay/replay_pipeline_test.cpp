@@ -42,6 +42,49 @@ TEST_CASE("without a file the pipeline is the recorded one, with default setting
   CHECK_FALSE(pipeline->other_rule);
 }
 
+TEST_CASE("the batches are those of the newest stream that has recorded them") {
+  std::vector streams{stream(1), stream(2), stream(3)};
+  streams[0].meta.batches = {.slots = 8, .rows = 4, .widths = {1600}};
+  streams[1].meta.batches = {
+      .dtype = Element::f32, .slots = 100, .rows = 32, .widths = {2000}, .row_buckets = {8, 32}};
+  const auto pipeline = replay_pipeline(streams, {});
+  REQUIRE(pipeline.has_value());
+  const BatchRule& batch = pipeline->options.batch;
+  CHECK(pipeline->options.dtype == Element::f32);
+  CHECK(batch.slots == 100);
+  CHECK(batch.rows == 32);
+  CHECK(batch.row_buckets == std::vector<std::uint32_t>{8, 32});
+  CHECK(batch.width_buckets == std::vector<std::uint32_t>{2000});
+  CHECK(batch.stateful);
+
+  // With another rule, the widths follow from that.
+  const auto other = replay_pipeline(streams, {.chunk = "size=3000"});
+  REQUIRE(other.has_value());
+  CHECK(other->options.batch.rows == 32);
+  CHECK(other->options.batch.width_buckets == std::vector<std::uint32_t>{3000});
+}
+
+TEST_CASE("recorded batches that no pipeline can have are an error") {
+  const recording::RecordedBatches good{.slots = 100, .rows = 32, .widths = {1600}};
+  const auto refused = [&](const auto& change) {
+    auto damaged = stream(1);
+    change(damaged.meta.batches.emplace(good));
+    return error_of({damaged}).starts_with("stream 1: its batches are impossible");
+  };
+  CHECK_FALSE(refused([](auto&) {}));
+  CHECK(refused([](auto& batches) { batches.slots = 1'000'000; }));
+  CHECK(refused([](auto& batches) { batches.rows = 101; }));
+  CHECK(refused([](auto& batches) { batches.widths = {1599}; }));
+  CHECK_FALSE(refused([](auto& batches) {
+    batches.rows = 101;
+    batches.stateful = false;
+  }));
+  auto floats = stream(1);
+  floats.meta.frames.element = Element::f32;
+  floats.meta.batches = good;  // s16
+  CHECK(error_of({floats}).starts_with("stream 1: its batches are impossible"));
+}
+
 TEST_CASE("streams that need different pipelines are refused with the two that differ") {
   auto other = stream(2);
   SECTION("pipeline") {

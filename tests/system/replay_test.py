@@ -23,6 +23,7 @@ RULES = {
     "adaptive": 'chunk = { size = 320, sizes = [160, 320, 480], rule = "adaptive" }',
     "length": 'chunk = { size = "20ms" }\nendpoint = { by = "length", max = "100ms" }',
     "reset": 'chunk = { size = "20ms" }\nendpoint = { by = "length", max = "90ms", on_endpoint = "reset" }',
+    "float": 'dtype = "f32"\nchunk = { size = "20ms", left = 100 }',
     "voice": 'chunk = { size = "20ms" }\nendpoint = { by = "vad", silence = "50ms", before_speech = "100ms" }',
 }
 SHED = {"shed": 'chunk = { size = "20ms" }\nshed_after = "20ms"'}

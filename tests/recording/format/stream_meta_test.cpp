@@ -16,6 +16,7 @@ const StreamMeta meta{
     .pipeline = "asr",
     .rule = R"({"chunk":1600})",
     .frames = {.element = Element::f32, .values = 80, .rate = 12.5, .features = true},
+    .batches = RecordedBatches{.dtype = Element::f32, .slots = 64, .rows = 16, .widths = {8, 16}},
     .options = R"({"user":"ä"})",
     .client = R"({"format":"f16le"})",
     .opened_wall = 1'760'000'000'000'000'000,
@@ -26,6 +27,7 @@ const Metadata metadata{{"number", "17"},
                         {"pipeline", "asr"},
                         {"rule", R"({"chunk":1600})"},
                         {"frames", "f32 80 12.5 features"},
+                        {"batches", "f32 64 16 8,16"},
                         {"options", R"({"user":"ä"})"},
                         {"client", R"({"format":"f16le"})"},
                         {"opened", "1760000000000000000"},
@@ -58,6 +60,22 @@ TEST_CASE("empty options and an empty client format take no space") {
   CHECK(written.at("frames") == "s16 1 16000");
   CHECK(written.count("options") + written.count("client") == 0);
   CHECK(*read(written) == audio);
+}
+
+TEST_CASE("buckets of rows and a pipeline without state are written behind the batches") {
+  StreamMeta changed = meta;
+  changed.batches->row_buckets = {4, 16};
+  changed.batches->stateful = false;
+  const Metadata written = to_metadata(changed);
+  CHECK(written.at("batches") == "f32 64 16 8,16 rows=4,16 stateless");
+  CHECK(*read(written) == changed);
+  CHECK(wrong_with("batches", "f32 64 16 8,16 of=later rows=4,16") == "");
+}
+
+TEST_CASE("a stream of an earlier version has no batches") {
+  Metadata earlier = metadata;
+  earlier.erase("batches");
+  CHECK(read(earlier)->batches == std::nullopt);
 }
 
 TEST_CASE("every rate is read as it was written") {
@@ -95,6 +113,11 @@ TEST_CASE("the error is the key whose value is not valid") {
        {"", "s16", "s16 1", "s17 1 16000", "s16 0 16000", "s16 65536 16000", "s16 1 0", "s16 1 -1",
         "s16 1 nan", "s16 1 inf", "s16 1 16000 audio", "s16  1 16000"})
     CHECK(wrong_with("frames", text) == "frames");
+  for (const char* text :
+       {"", "f32", "f32 64 16", "f64 64 16 8", "f32 0 16 8", "f32 64 0 8", "f32 64 16 0",
+        "f32 64 16 8,8", "f32 64 16 16,8", "f32 64 16 8,", "f32 64 -1 8",
+        "f32 64 16 8 rows=", "f32 64 16 8 rows=4,8", "f32 64 16 8 rows=16,4"})
+    CHECK(wrong_with("batches", text) == "batches");
   CHECK(wrong_with("opened", "now") == "opened");
   CHECK(wrong_with("steady", "9223372036854775808") == "steady");
 }

@@ -73,6 +73,9 @@ PipelineOptions recorded_pipeline() {
   PipelineOptions pipeline;
   pipeline.name = "asr";
   pipeline.record = RecordRule{.answers = true};
+  pipeline.dtype = Element::f32;
+  pipeline.batch.width_buckets = {800, 1600};
+  pipeline.batch.row_buckets = {4, 16};
   return pipeline;
 }
 
@@ -99,7 +102,8 @@ TEST_CASE("the draw of a name never changes") {
   CHECK(selected(0.0005) == std::vector<std::string>{"call-6614", "call-7576", "call-9102"});
 }
 
-TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its format") {
+TEST_CASE_METHOD(OneThread,
+                 "a recorded stream has its request, its rule, its batches and its format") {
   PipelineOptions pipeline = recorded_pipeline();
   pipeline.chunk.spec = {.size = 1600, .left = 80};
   const StreamMeta meta = this->meta(
@@ -113,6 +117,11 @@ TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its
   CHECK(rule->spec.left == 80);
   CHECK(meta.options == R"({"language":"de"})");
   CHECK(meta.client == R"({"format":"mulaw","rate":8000,"channels":2,"channel":1})");
+  CHECK(meta.batches == recording::RecordedBatches{.dtype = Element::f32,
+                                                   .slots = 64,
+                                                   .rows = 16,
+                                                   .widths = {800, 1600},
+                                                   .row_buckets = {4, 16}});
   CHECK(meta.opened_steady == 5'000);
   CHECK(next_stream == 18);
 }
