@@ -24,10 +24,8 @@ CONFIGURATION = Path(__file__).parents[1] / "examples" / "silero_vad" / "model.t
 
 
 def configured(session):
-    worker = types.SimpleNamespace(slots=SLOTS, rows=ROWS, width_buckets=(WIDTH,), values=1, dtype=np.dtype(np.float32),
-                                   chunk={"left": 64, "right": 0})
     model = Model(session, read(CONFIGURATION))
-    model.allocate(worker)
+    model.allocate(types.SimpleNamespace(slots=SLOTS, chunk={"left": 64, "right": 0}))
     shown = shown_as(model.signature.answer, SLOTS)
     return lambda batch: shown(batch, model(batch))[0]
 

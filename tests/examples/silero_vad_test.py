@@ -9,6 +9,7 @@ import os
 import random
 import re
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -199,6 +200,18 @@ class SileroVad(SystemTest):
         self.assertEqual(worker.wait(), 1)
         self.assertEqual(worker.errors, [
             'millrace-onnx-worker: pipeline vad: it does not fit the model, which needs: dtype = "f32"'])
+
+    def test_a_model_that_fails_with_a_batch_attaches_no_worker(self):
+        service = self.service('[[pipeline]]\nname = "vad"\nrate = 16000\ndtype = "f32"\nchunk = { size = 100 }\nbatch = { rows = 8 }\n')
+        with open(os.path.join(EXAMPLE, "model.toml")) as file, tempfile.NamedTemporaryFile("w", suffix=".toml") as other:
+            other.write(file.read().partition("pipeline = ")[0])
+            other.flush()
+            worker = Process(sys.executable, *WORKER[:-3], other.name, *WORKER[-2:], "--url", service.workers)
+            self.addCleanup(worker.kill)
+            self.assertEqual(worker.wait(), 1)
+        self.assertIn("millrace-onnx-worker: pipeline vad: the model fails with 8 rows of 100 columns: ", worker.errors[-1])
+        self.assertEqual(service.stop(), 0)
+        self.assertFalse([line for line in service.errors if "worker attached" in line], service.errors)
 
 
 class Reference(unittest.TestCase):

@@ -121,15 +121,16 @@ class Shapes(ConfigurationTest):
         outputs = [port("y", "float", None, None), *OUTPUTS[1:]]
         session = types.SimpleNamespace(get_inputs=lambda: INPUTS, get_outputs=lambda: outputs, run=lambda *_: list(results))
         model = Model(session, self.read(FITS + names))
+        model.allocate(types.SimpleNamespace(slots=5, chunk={}))
+        rows = np.arange(3)
         with self.assertRaises(ValueError) as raised:
-            model.allocate(types.SimpleNamespace(slots=5, rows=3, width_buckets=(8,), values=4, dtype=np.float32, chunk={}))
+            model(types.SimpleNamespace(data=np.zeros((3, 8, 4), np.float32), slot=rows, reset=rows < 2, size=rows, width=8))
         self.assertEqual(str(raised.exception), message)
 
     def test_a_state_that_grows_and_an_answer_without_rows_are_refused(self):
         y, h, n = np.zeros((3, 3)), np.zeros((2, 3, 16)), np.zeros(3)
-        fails = "the model fails with 3 rows of 8 columns: "
-        self.refuses(fails + "output new_h is [2, 3, 17], but its state is [2, 3, 16]", y, np.zeros((2, 3, 17)), n)
-        self.refuses(fails + "output y has no axis 0 of 3 rows, or its lengths have another shape", y[:2], h, n)
+        self.refuses("output new_h is [2, 3, 17], but its state is [2, 3, 16]", y, np.zeros((2, 3, 17)), n)
+        self.refuses("output y has no axis 0 of 3 rows, or its lengths have another shape", y[:2], h, n)
         self.refuses("answer.labels has 2 names, but the output has 3 classes", y, h, n, names='answer = { labels = ["a", "b"] }')
 
 

@@ -5,9 +5,11 @@ the answer (docs/onnx.md)."""
 import argparse
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from millrace.batch import Batch
+from millrace.description import Description, describe
 from millrace.errors import WorkerError
 from millrace.worker import Worker
 
@@ -19,18 +21,26 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"millrace-onnx-worker: {error.name} is missing: pip install 'millrace[onnx]'") from None
 
 
-def answers_of(worker: Worker, model: Model) -> Callable[[Batch], None]:
+def answers_of(pipeline: Description, model: Model) -> Callable[[Batch], None]:
     """Returns the function that answers batches. Raises ValueError if the pipeline and the model do not fit."""
-    if lines := model.corrections(worker):
+    if lines := model.corrections(pipeline):
         raise ValueError(f"it does not fit the model, which needs: {', '.join(lines)}")
-    model.allocate(worker)
-    shown = shown_as(model.signature.answer, worker.slots)
+    model.allocate(pipeline)
+    shown = shown_as(model.signature.answer, pipeline.slots)
 
     def answer(batch: Batch) -> None:
         answers, marks = shown(batch, model(batch) if batch.rows else None)
         batch.done(answers, marks)
 
     return answer
+
+
+def warm(answer: Callable[[Batch], None], batch: Batch) -> None:
+    """Raises ValueError if the model fails with a batch that can come."""
+    try:
+        answer(batch)
+    except Exception as error:  # those of ONNX Runtime have no other common class
+        raise ValueError(f"the model fails with {batch.rows} rows of {batch.width} columns: {error}") from error
 
 
 def main() -> None:
@@ -44,14 +54,14 @@ def main() -> None:
     try:
         configuration = read(chosen.config) if chosen.config else Configuration()
         model = Model(session_of(chosen.model, chosen.threads), configuration)
-        worker = Worker(chosen.url, pipeline=chosen.pipeline)
-    except (OSError, ValueError, WorkerError) as error:
+    except (OSError, ValueError) as error:
         options.exit(1, f"millrace-onnx-worker: {error}\n")
+    try:
+        answer = answers_of(describe(chosen.url, chosen.pipeline), model)
+        worker = Worker(chosen.url, pipeline=chosen.pipeline, warm_up=partial(warm, answer))
+    except (ValueError, WorkerError) as error:
+        options.exit(1, f"millrace-onnx-worker: pipeline {chosen.pipeline}: {error}\n")
     with worker:
-        try:
-            answer = answers_of(worker, model)
-        except ValueError as error:
-            options.exit(1, f"millrace-onnx-worker: pipeline {chosen.pipeline}: {error}\n")
         signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         worker.run(answer)
 

@@ -10,9 +10,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from millrace.batch import Batch
+from millrace.description import PipelineProperties
 from millrace.onnx_worker.configuration import Configuration
 from millrace.onnx_worker.signature import Signature, check_classes, signature_of
-from millrace.worker import Worker
 
 Array = NDArray[Any]
 
@@ -56,45 +56,37 @@ class Model:
         self.signature: Signature = signature_of(configuration, session.get_inputs(), session.get_outputs())
         self._kept: dict[int, dict[str, Array]] = {}  # by the number of rows
 
-    def corrections(self, worker: Worker) -> list[str]:
+    def corrections(self, pipeline: PipelineProperties) -> list[str]:
         """Returns what the pipeline must have for this model, without what it has."""
         model, chunk = self.signature, self._pipeline.get("chunk", {})
         lines = []
         dtypes = {"float32": "f32", "float16": "f16", "int16": "s16"}
         if str(model.dtype) not in dtypes:
             raise ValueError(f"input {model.chunk} has the type {model.dtype}; a chunk is float32, float16 or int16")
-        if worker.dtype != model.dtype:
+        if pipeline.dtype != model.dtype:
             lines.append(f'dtype = "{dtypes[str(model.dtype)]}"')
-        if "rate" in self._pipeline and worker.rate != self._pipeline["rate"]:
+        if "rate" in self._pipeline and pipeline.rate != self._pipeline["rate"]:
             lines.append(f"rate = {self._pipeline['rate']:g}")
-        if model.values not in (None, worker.values):
-            lines.append(f"dim = {model.values}" if model.values != 1 or worker.dim else "channels = 1")
-        if not chunk.items() <= worker.chunk.items():
+        if model.values not in (None, pipeline.values):
+            lines.append(f"dim = {model.values}" if model.values != 1 or pipeline.dim else "channels = 1")
+        if not chunk.items() <= pipeline.chunk.items():
             keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chunk.items())
             lines.append(f"chunk = {{ {keys} }}")
-        if model.columns not in (None, worker.width):
-            lines.append(f"a chunk of {model.columns} frames with its context, not {worker.width}")
+        if model.columns not in (None, pipeline.width):
+            lines.append(f"a chunk of {model.columns} frames with its context, not {pipeline.width}")
         return lines
 
-    def allocate(self, worker: Worker) -> None:
-        """Makes the states of the worker's slots, and computes the largest batch of each width once: the first is the slowest.
-
-        Raises ValueError if the model fails, or if its results do not fit its states and the answer.
-        """
-        self._rule, self._padding = Rule(worker.chunk), worker.slots
-        self._states = [state.initial.repeat(worker.slots + 1, state.axis) for state in self.signature.states]
-        slot = np.full(worker.rows, worker.slots)
-        for width in worker.width_buckets:
-            data = np.zeros((worker.rows, width, worker.values), worker.dtype)
-            try:
-                answer, _ = self._compute(data, slot, np.full(worker.rows, width))
-            except Exception as error:  # those of ONNX Runtime have no other common class
-                raise ValueError(f"the model fails with {worker.rows} rows of {width} columns: {error}") from error
-            check_classes(self.signature.answer, answer.shape[-1])
+    def allocate(self, pipeline: PipelineProperties) -> None:
+        """Makes the states of the slots. Must be called before the first batch."""
+        self._rule, self._padding = Rule(pipeline.chunk), pipeline.slots
+        self._states = [state.initial.repeat(pipeline.slots + 1, state.axis) for state in self.signature.states]
 
     def __call__(self, batch: Batch) -> tuple[NDArray[Any], NDArray[Any]]:
         """Computes a batch that has rows. Returns the answers, and how much of the time of each row is real: the lengths that
-        the model gives, or a share."""
+        the model gives, or a share.
+
+        Raises ValueError if the results of the model do not fit its states and the answer.
+        """
         slot = batch.slot
         begins = slot[batch.reset]
         if len(begins):
@@ -139,6 +131,7 @@ class Model:
             answer = np.moveaxis(answer, model.answer.axis, 0)
         if not answer.ndim or len(answer) != rows or lengths is not None and lengths.shape != (rows,):
             raise ValueError(f"output {model.outputs[0]} has no axis {model.answer.axis} of {rows} rows, or its lengths have another shape")
+        check_classes(model.answer, answer.shape[-1])
         return answer[:count], None if lengths is None else lengths[:count]
 
     def _laid_out(self, data: Array) -> Array:
