@@ -228,6 +228,8 @@ void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
   add_all(into, pipelines, of_lanes, &LaneStats::compute, per_second);
   into.begin_gauge("millrace_worker_inflight_batches", "Batches handed over and not yet done.");
   add_all(into, pipelines, of_lanes, &LaneStats::in_flight);
+  into.begin_gauge("millrace_pending_rows", "Rows whose answers follow later than their batch.");
+  add_all(into, pipelines, of_lanes, &LaneStats::pending);
   into.begin_gauge("millrace_worker_oldest_batch_seconds",
                    "Age of the oldest batch that is not done.");
   for (const auto& pipeline : pipelines)

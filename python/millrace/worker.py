@@ -227,6 +227,8 @@ class Worker(PipelineProperties):
         Raises ValueError if the row is not pending, or for an answer that cannot be sent, TypeError for an answer of
         another type, and StreamGone if the stream has ended or the service is lost.
         """
+        if not isinstance(row, Row):
+            raise TypeError(f"row must be a Row of a batch, not {row!r}")
         self._core.answer(row.stream, row.seq, data, bool(endpoint), encode_json)
 
     def bye(self) -> None:

@@ -95,6 +95,8 @@ class Pending(WorkerTest):
         for value, error in ((float("nan"), ValueError), (object(), TypeError), (millrace.pending, ValueError)):
             with self.subTest(repr(value)), self.assertRaises(error):
                 self.attached.answer(row, value)
+        with self.assertRaisesRegex(TypeError, "row must be a Row"):
+            self.attached.answer(row.seq, "answer")
         self.attached.answer(row, millrace.Failure("no text"))
         with self.assertRaisesRegex(ValueError, "is not pending: its answer was sent"):
             self.attached.answer(row, "again")

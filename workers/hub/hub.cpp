@@ -148,9 +148,9 @@ void Hub::receive_done(LaneId lane, wp::Done done) {
 
 void Hub::receive_late(LaneId lane, wp::LateAnswer late) {
   const Time now = Clock::now();
-  if (!lanes_.answer(lane, late.stream, late.seq, late.answer, now))
-    return stats_.results[ResultStatus::late].add();
-  settle(now);
+  if (lanes_.answer(lane, late.stream, late.seq, late.answer, now)) return settle(now);
+  stats_.results[ResultStatus::late].add();
+  if (!lanes_.serves(lane, late.stream)) workers_.give_room(lane, {late.stream, 0});
 }
 
 void Hub::receive_send(WorkerConnection& link, LaneId lane, wp::Send send) {

@@ -58,6 +58,7 @@ Batch Lane::finish(Time now) {
   Batch batch = std::move(held_.front());
   held_.pop_front();
   rows_held_ -= rows_in(batch);
+  finished_trial_ = batch.is_trial();
   done_.push_back(batch.id);
   if (done_.size() > worker_protocol::max_credits) done_.pop_front();
   answer_since_ = now;

@@ -40,10 +40,12 @@ class Lane {
   // Closes the next batch if one is due, and holds it until finish(); the pointer is valid until
   // then. Null without a credit, a slab, or a batch that is due.
   Batch* close(BatchId id, bool has_slab, Time now);
-  // A worker that holds a trial gets no other batch, and a trial closes only if the worker holds no
-  // batch. So if that worker is lost, no other row can be the reason.
+  // A worker that holds a trial, or has its row pending, gets no other batch, and a trial closes
+  // only if the worker has no batch and no pending row. So if that worker is lost, no other row can
+  // be the reason.
   bool has_credit() const {
-    return held_.size() < credits_ && (held_.empty() || !held_.back().is_trial());
+    return held_.size() < credits_ && (held_.empty() || !held_.back().is_trial()) &&
+           !pending_trial_;
   }
   // True if there was no slab at the last close().
   bool is_without_slab() const { return without_slab_.has_value(); }
@@ -68,7 +70,12 @@ class Lane {
   void reuse(Batch batch);
 
   // Rows whose answers follow later than their batch: the lane is not empty while it has some.
-  void add_pending(int rows) { pending_ += rows; }
+  // Call it after finish() of their batch.
+  void add_pending(int rows) {
+    pending_ += rows;
+    pending_trial_ = pending_ > 0 && (pending_trial_ || finished_trial_);
+  }
+  bool has_pending_trial() const { return pending_trial_; }
   bool is_empty() const { return held_.empty() && batcher_.streams() == 0 && pending_ == 0; }
 
   // The worker sent a message.
@@ -91,7 +98,7 @@ class Lane {
 
   // When the clock makes the next batch due; Time::max() without a credit, a slab or rows.
   Time batch_deadline() const {
-    return has_credit() && !without_slab_ ? batcher_.deadline(held_.empty()) : Time::max();
+    return has_credit() && !without_slab_ ? batcher_.deadline(is_idle()) : Time::max();
   }
   // When the worker counts as lost if it sends nothing more.
   Time lost_at(const LaneTimeouts& timeouts) const;
@@ -102,8 +109,9 @@ class Lane {
 
  private:
   std::optional<Batcher::Choice> next(Time now) const {
-    return has_credit() ? batcher_.next(now, held_.empty()) : std::nullopt;
+    return has_credit() ? batcher_.next(now, is_idle()) : std::nullopt;
   }
+  bool is_idle() const { return held_.empty() && pending_ == 0; }
   Duration answer_wait(const LaneTimeouts& timeouts) const {
     return done_.empty() ? timeouts.first_answer : timeouts.answer;
   }
@@ -114,6 +122,8 @@ class Lane {
   std::deque<Batch> held_;
   std::size_t rows_held_ = 0;
   int pending_ = 0;
+  bool finished_trial_ = false;  // the last batch that is done was a trial
+  bool pending_trial_ = false;
   std::vector<Batch> spare_;
   Time last_received_;
   Time answer_since_;                // when the wait for the oldest batch's answer began

@@ -15,6 +15,7 @@ void update_gauges(const Lanes& lanes, const BatchRule& rule, LaneStats& stats) 
   stats.slots[SlotState::used].set(value(totals.slots_used));
   stats.slots[SlotState::free].set(value(totals.slots_free));
   stats.received.set(static_cast<std::int64_t>(lanes.rows_received()));
+  stats.pending.set(value(lanes.pending()));
   stats.items[LaneQueue::batch].set(value(lanes.rows_waiting()));
   stats.items[LaneQueue::worker].set(value(totals.handed));
   stats.capacity[LaneQueue::batch].set(

@@ -235,6 +235,7 @@ void Lanes::remove(Stream& stream) {
   rows_ -= stream.held.size();
   for (const Due& due : stream.due)
     if (due.pending_since) forget_pending(stream, due);
+  if (stream.from) lanes_.mark_changed(*stream.from);
   if (stream.lane) {
     rows_ -= stream.lane->batcher().remove(stream.slot).size();
     lanes_.mark_changed(*stream.lane);

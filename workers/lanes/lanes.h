@@ -64,8 +64,9 @@ enum class LossCause : std::uint8_t {
 // time is the argument `now`, batches are the results of next(), everything else is in LaneEvents.
 //
 // Guarantees, for every order of calls:
-//  - The rows of a stream are done in order, each once. If a worker is lost, the rows that it had
-//    and that are not done are handed over again.
+//  - The rows of a stream are done in order, each once. If a worker is lost, the rows in its
+//  batches
+//    that are not done are handed over again.
 //  - A row never continues a state that was lost. After a loss or a move, the rows of a stream
 //    carry RESET(worker_lost), up to and including the first row with frames.
 //  - The rows in the oldest unfinished batch of a lost worker become suspects. A suspect is handed
@@ -73,6 +74,9 @@ enum class LossCause : std::uint8_t {
 //    worker is lost too, the row is done with an error. The second such row of a stream ends the
 //    stream with `worker_failed`. If the service caused the loss, no row becomes a suspect and no
 //    suspect fails.
+//  - A pending row fails if its answer does not come within timeouts.answer, or if its worker is
+//    lost. It is never handed over again. Its stream does not move to another worker meanwhile; at
+//    a leaving worker, it hands over no further rows after `bye_wait`.
 //
 // Confined to one thread.
 class Lanes {
@@ -123,12 +127,9 @@ class Lanes {
 
   // A worker returned a batch, with one answer for each framed row or without any, and the same for
   // its marker rows. Moves from the answers. `at` has the instants from `copied` to `done`; `done`
-  // is the present time.
+  // is the present time. A row whose answer is `pending` is done when answer() follows; rows behind
+  // it are done after it.
   //  - repeated: the batch is done already, or the lane is gone. Nothing changed.
-  // A row whose answer is `pending` is done when answer() follows, and the rows behind it are done
-  // after it. A stream that has max_pending_rows of them, or many rows behind them, hands over no
-  // further rows, and it does not move to another worker. A row that is pending for longer than
-  // timeouts.answer, or whose worker is lost, is done with an error.
   //  - wrong: not the lane's oldest batch, or a wrong number of answers. Nothing changed, and the
   //    caller must disconnect the worker.
   enum class DoneResult : std::uint8_t { accepted, repeated, wrong };
@@ -151,10 +152,17 @@ class Lanes {
   // worker has a row of it.
   std::optional<LaneId> free_room(StreamId stream, std::uint32_t bytes);
 
-  // Limits on a stream whose rows are pending: these rows, the rows that wait behind them, and the
-  // bytes of the answers to these.
+  // True if the stream is at this lane: its worker had a row of it.
+  bool serves(LaneId lane, StreamId stream);
+  std::size_t pending() const { return pending_.size(); }
+
+  // A stream with this number of pending rows, of rows from the first of them on, or of bytes in
+  // the answers to these hands over no further rows. Rows that are in batches then may become
+  // pending too.
   static constexpr std::uint32_t max_pending_rows = 8;
   static constexpr std::size_t max_due_rows = 128, max_due_bytes = std::size_t{64} << 10;
+  // An answer behind a pending row becomes an error if it makes these answers longer.
+  static constexpr std::size_t longest_due = std::size_t{16} << 20;
 
   // The service stops: batches close as soon as they have a row, and no stream waits for a slot
   // longer than until `wait_limit`.
@@ -243,14 +251,17 @@ class Lanes {
                   Instants at);
   void deliver(Stream& stream, IndexedLane& lane, RowDone done, Time now);
   void add_due(Stream& stream, IndexedLane& lane, RowDone done);
-  static bool has_many_due(const Stream& stream);
+  static bool must_stop(const Stream& stream);
+  void stop_if_due(Stream& stream);
+  static void limit(Stream& stream, Answer& answer);
   // The pending row with this number; null if it is not pending.
   static Due* due_row(Stream& stream, std::uint64_t seq);
   void resolve(Stream& stream, Due& due, Answer answer, Time now);
   void forget_pending(Stream& stream, const Due& due);
   void release(Stream& stream, Time now);
   void fail_pending(PendingRow row, std::string why, Time now);
-  void fail_pending_of(const IndexedLane& lane, Time now);
+  void fail_pending_of(const IndexedLane& lane, LossCause cause, Time now);
+  void count_failed(StreamId stream);  // a row of it failed in a trial
   void expire_pending(Time now);
   void fail_trial(IndexedLane& lane, Batch& trial, Time now);
   void reclaim_batches(IndexedLane& lane, LossCause cause, Time now);

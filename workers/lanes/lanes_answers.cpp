@@ -79,18 +79,32 @@ void Lanes::add_due(Stream& stream, IndexedLane& lane, RowDone done) {
     ++stream.pending;
     lane.add_pending(1);
   }
-  stream.due_bytes += due.done.answer.data.size();
+  limit(stream, due.done.answer);
   stream.due.push_back(std::move(due));
   update_movable(stream);
-  if (!has_many_due(stream) || std::exchange(stream.stopped, true)) return;
+  stop_if_due(stream);
+}
+
+// The answers that wait are limited, whatever the worker sends.
+void Lanes::limit(Stream& stream, Answer& answer) {
+  if (stream.due_bytes + answer.data.size() > longest_due)
+    answer = {Answer::Kind::error, "the answers behind a pending row are too long",
+              answer.endpoint};
+  stream.due_bytes += answer.data.size();
+}
+
+bool Lanes::must_stop(const Stream& stream) {
+  const bool leaves = stream.lane && stream.lane->released() && !stream.due.empty();
+  return leaves || stream.pending >= max_pending_rows || stream.due.size() >= max_due_rows ||
+         stream.due_bytes >= max_due_bytes;
+}
+
+void Lanes::stop_if_due(Stream& stream) {
+  if (!must_stop(stream) || std::exchange(stream.stopped, true)) return;
   if (!stream.lane || stream.from) return;  // it hands over no rows anyway
   for (ReadyRow& row : stream.lane->batcher().take(stream.slot))
     stream.held.push_back(std::move(row));
-}
-
-bool Lanes::has_many_due(const Stream& stream) {
-  return stream.pending >= max_pending_rows || stream.due.size() >= max_due_rows ||
-         stream.due_bytes >= max_due_bytes;
+  lanes_.mark_changed(*stream.lane);
 }
 
 Lanes::Due* Lanes::due_row(Stream& stream, std::uint64_t seq) {
@@ -113,9 +127,10 @@ void Lanes::resolve(Stream& stream, Due& due, Answer answer, Time now) {
   forget_pending(stream, due);
   due.pending_since.reset();
   answer.endpoint |= due.done.answer.endpoint;
-  stream.due_bytes += answer.data.size();
+  limit(stream, answer);
   due.done.answer = std::move(answer);
   due.done.at.done = now;
+  stop_if_due(stream);
 }
 
 void Lanes::forget_pending(Stream& stream, const Due& due) {
@@ -136,7 +151,7 @@ void Lanes::release(Stream& stream, Time now) {
     if (end) return lanes_.mark_changed(lane);
   }
   update_movable(stream);
-  if (stream.stopped && !has_many_due(stream)) {
+  if (stream.stopped && !must_stop(stream)) {
     stream.stopped = false;
     if (stream.lane && !stream.from) pass_on_held(stream);
   }
@@ -155,12 +170,15 @@ void Lanes::expire_pending(Time now) {
 }
 
 // Their slabs are gone, so they cannot be handed over again.
-void Lanes::fail_pending_of(const IndexedLane& lane, Time now) {
+void Lanes::fail_pending_of(const IndexedLane& lane, LossCause cause, Time now) {
+  const bool trial = cause == LossCause::worker && lane.has_pending_trial();
   std::vector<PendingRow> rows;
   for (const PendingRow& row : pending_)
     if (served_by(*find(row.stream)) == &lane) rows.push_back(row);
-  for (const PendingRow& row : rows)
+  for (const PendingRow& row : rows) {
     fail_pending(row, "its worker was lost before its pending answer came", now);
+    if (trial) count_failed(row.stream);
+  }
 }
 
 Lanes::SendResult Lanes::send(LaneId id, StreamId stream_id, std::uint64_t seq, Answer& message) {
@@ -180,6 +198,12 @@ std::optional<LaneId> Lanes::free_room(StreamId id, std::uint32_t bytes) {
   stream->room_used -= bytes;
   const IndexedLane* const lane = served_by(*stream);
   return lane ? std::optional(lane->id()) : std::nullopt;
+}
+
+bool Lanes::serves(LaneId id, StreamId stream_id) {
+  const Stream* const stream = find(stream_id);
+  const IndexedLane* const lane = stream ? served_by(*stream) : nullptr;
+  return lane && lane->id() == id;
 }
 
 IndexedLane* Lanes::served_by(const Stream& stream) {

@@ -39,6 +39,10 @@ void Lanes::fail_trial(IndexedLane& lane, Batch& trial, Time now) {
   at.copied = at.taken = at.done = now;
   finish_row(lane, trial, row,
              Answer{Answer::Kind::error, "two workers were lost while they held this row"}, at);
+  count_failed(id);
+}
+
+void Lanes::count_failed(StreamId id) {
   Stream* stream = find(id);
   if (!stream || !std::exchange(stream->failed, true)) return;
   events_.returned.push_back({id, StreamDropped{ErrorCode::worker_failed}});
@@ -72,7 +76,7 @@ void Lanes::reclaim_batches(IndexedLane& lane, LossCause cause, Time now) {
 }
 
 void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
-  fail_pending_of(lane, now);
+  fail_pending_of(lane, cause, now);
   reclaim_batches(lane, cause, now);
   auto& streams = events_.lost.emplace_back(lane.id(), std::vector<StreamId>()).second;
   for (StreamId id : lane.batcher().holders()) {
@@ -126,7 +130,10 @@ void Lanes::update_movable(const Stream& stream) {
 }
 
 void Lanes::update_movable_of(const IndexedLane& lane) {
-  for (StreamId id : lane.batcher().holders()) update_movable(*find(id));
+  for (StreamId id : lane.batcher().holders()) {
+    update_movable(*find(id));
+    stop_if_due(*find(id));
+  }
 }
 
 void Lanes::move_streams() {
@@ -162,7 +169,7 @@ void Lanes::complete_move(Stream& stream, Time now) {
 void Lanes::end_empty_lanes() {
   lanes_.take_emptied(emptied_);
   for (LaneId id : emptied_)
-    if (IndexedLane* lane = lanes_.find(id)) {
+    if (IndexedLane* lane = lanes_.find(id); lane && lane->is_empty()) {  // still
       events_.left.push_back(id);
       lanes_.erase(*lane);
     }

@@ -61,6 +61,7 @@ struct LaneStats {
   Gauge in_flight;                  // batches that are handed over and not done
   Gauge oldest;                     // to_wire(time at which the oldest of them closed); 0: none
 
+  Gauge pending;  // rows whose answers follow later than their batch
   Labelled<Counter, ResultStatus> results;
   Labelled<Counter, MessageStatus> messages;  // messages of workers to clients
   SlabStats slabs;

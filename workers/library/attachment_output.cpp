@@ -50,9 +50,10 @@ void Attachment::answer(StreamId stream, std::uint64_t seq, const Answer& answer
   Lock lock(mutex_);
   (void)entry_of(stream);
   if (!streams_.answered(stream, seq))
-    throw std::invalid_argument("row " + std::to_string(seq) + " of stream " +
-                                std::to_string(number(stream)) +
-                                " is not pending: its answer was sent, or was not `pending`");
+    throw std::invalid_argument(
+        "row " + std::to_string(seq) + " of stream " + std::to_string(number(stream)) +
+        " is not pending: its answer was sent, or was not `pending`, or its "
+        "batch is not given back");
   Encoder encoder;
   send_or_throw(lock, encoder.encode(LateAnswer{stream, seq, answer}));
 }

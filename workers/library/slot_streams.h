@@ -80,12 +80,16 @@ class SlotStreams {
   }
 
  private:
+  static constexpr std::size_t most_pending = 4096;
+
   void done(const std::vector<worker_protocol::RowEntry>& rows, std::span<const Answer> answers) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Entry& entry = entries_[rows[i].slot];
       if (entry.stream != rows[i].stream) continue;
       if (!answers.empty() && answers[i].kind == Answer::Kind::pending)
         entry.pending.push_back(rows[i].seq);
+      // Rows that failed in the service because no answer came in time are still here.
+      if (entry.pending.size() > most_pending) entry.pending.erase(entry.pending.begin());
       entry.ended |= (rows[i].flags & flag::end) != 0;
       leave_if_ended(entry);
     }

@@ -55,7 +55,8 @@ class PendingSchedule {
     if (pick(2) == 0) return void(p_.lanes.bye(lane, p_.now));
     ++lost;
     p_.lanes.lost(lane, LossCause::service, p_.now);
-    std::erase_if(pending_, [&](const auto& row) { return row.second == lane; });
+    read();
+    for (const auto& [place, at] : pending_) REQUIRE(at != lane);  // they have failed
   }
   void give_back() {
     for (const auto& [id, lane] : p_.lanes.lanes()) {
@@ -107,7 +108,10 @@ class PendingSchedule {
         pending_, [&](const auto& row) { return row.first.first == stream; }));
   }
   void read() {
-    for (const auto& done : p_.events().done) {
+    const auto events = p_.events();
+    for (const LaneId left : events.left)
+      for (const auto& [place, lane] : pending_) REQUIRE(lane != left);
+    for (const auto& done : events.done) {
       REQUIRE(done.seq == done_[done.stream]++);  // in order, each once
       const auto row = pending_.find({done.stream, done.seq});
       if (done.answer.kind == Answer::Kind::error) {

@@ -140,7 +140,8 @@ TEST_CASE_METHOD(Sending, "the answer to a pending row is sent once, after its b
   CHECK(service.receive<Done>().answers == pending);
   CHECK(service.receive<LateAnswer>() == LateAnswer{StreamId{1}, 0, text(2)});
   CHECK_THROWS_WITH(worker.answer(StreamId{1}, 0, text(2)),
-                    "row 0 of stream 1 is not pending: its answer was sent, or was not `pending`");
+                    "row 0 of stream 1 is not pending: its answer was sent, or was not `pending`, "
+                    "or its batch is not given back");
   CHECK_THROWS_AS(worker.answer(StreamId{2}, 0, text(2)), StreamGone);
 }
 
