@@ -8,8 +8,6 @@
 
 namespace millrace {
 
-namespace {
-
 HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                          PipelineCallbacks callbacks) {
   const worker_protocol::Heartbeats heartbeats;
@@ -40,8 +38,6 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
   settings.device_lost = std::move(callbacks.device_lost);
   return settings;
 }
-
-}  // namespace
 
 Pipeline::Pipeline(const PipelineOptions& options, net::io_context& home, SlabSupply supply,
                    std::uint64_t streams, PipelineCallbacks callbacks)

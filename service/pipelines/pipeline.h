@@ -21,6 +21,10 @@ struct PipelineCallbacks {
   std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
 };
 
+// The settings of a pipeline's hub. `streams` is the limit on streams of the process.
+HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
+                         PipelineCallbacks callbacks);
+
 // A running pipeline: its options, and its lanes on their home thread. Immutable after
 // construction, except the hub; see Hub for the members that are thread-safe.
 class Pipeline {
