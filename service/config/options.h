@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-// The checked configuration; docs/configuration.md lists the keys. Only service/, replay/ and
-// commands/ use these types: other code is passed the values that it needs.
+// The checked configuration; docs/configuration.md lists the keys. Only service/, replay/,
+// checking/ and commands/ use these types: other code is passed the values that it needs.
 
 struct ListenOptions {
   TcpAddress websocket{"127.0.0.1", 8080};

@@ -105,7 +105,7 @@ class CheckLayering(unittest.TestCase):
 
     def test_only_the_service_includes_its_options(self):
         self.assert_offence("tests/chunker/row_test.cpp", '#include "service/config/options.h"\n',
-                            "1: only service/*, replay/*, commands/*, tests/service/*, tests/replay/*, tests/commands/*, "
+                            "1: only service/*, replay/*, checking/*, commands/*, tests/checking/*, tests/service/*, tests/replay/*, tests/commands/*, "
                             "tests/fuzz/* may include service/config/options.h")
 
     def test_generated_headers_stay_in_schemas(self):

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checking/check_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/enum_names.h"
+#include "checking/plan/answer_edits.h"
+#include "client/lines/event_lines.h"
+#include "schemas/json_text.h"
+
+namespace millrace::checking {
+namespace {
+
+constexpr std::size_t most_listed = 8;      // numbers of rows
+constexpr std::size_t most_neighbours = 4;  // rows in a line
+constexpr std::size_t most_shown = 200;     // bytes of an answer
+constexpr std::size_t shown_before = 40;    // equal bytes before the first one that differs
+constexpr std::string_view first_column = "stage";
+
+// Row number `index` of the batch: rows with frames, then marker rows.
+const PlannedRow& row_at(const PlannedBatch& batch, std::uint32_t index) {
+  const std::size_t framed = batch.framed.size();
+  return index < framed ? batch.framed[index] : batch.marks[index - framed];
+}
+
+std::uint32_t rows_of(const PlannedBatch& batch) {
+  return static_cast<std::uint32_t>(batch.framed.size() + batch.marks.size());
+}
+
+// As a client receives it.
+std::string text_of(const Answer& answer) {
+  std::string text;
+  if (answer.kind == Answer::Kind::none) text = "no answer";
+  if (answer.kind == Answer::Kind::error) text = "the error: " + answer.data;
+  if (text.empty()) {
+    append_answer(text, answer);
+    text.erase(0, text.find(':') + 1);
+  }
+  return answer.endpoint ? text + ", and the end of the segment" : text;
+}
+
+// The part of a text from `begin` on that is shown.
+std::string shown(const std::string& text, std::size_t begin) {
+  const auto boundary = [&](std::size_t at) {
+    while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u)
+      --at;
+    return std::min(at, text.size());
+  };
+  begin = boundary(begin);
+  const std::size_t end = boundary(begin + most_shown);
+  return (begin > 0 ? "…" : "") + text.substr(begin, end - begin) + (end < text.size() ? "…" : "");
+}
+
+std::string quoted(const std::string& name) {
+  std::string text;
+  append_string(text, name);
+  return text;
+}
+
+std::string cell(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+std::string counted_rows(std::size_t count, const std::string& kind) {
+  return std::to_string(count) + " " + kind + (count == 1 ? "row" : "rows");
+}
+
+}  // namespace
+
+CheckReport::CheckReport(std::span<const CheckedStream> streams, std::span<const Stage> stages,
+                         double rate, double tolerance)
+    : streams_(streams), stages_(stages), rate_(rate), tolerance_(tolerance) {}
+
+bool CheckReport::is_equal(const PlannedRow& row, const Played& played,
+                           std::vector<std::size_t>& edits) const {
+  std::size_t& left = edits[row.stream];
+  const auto found = answer_edits(played_.front().answers[row.stream][row.row],
+                                  played.answers[row.stream][row.row], tolerance_, left);
+  if (found) left -= *found;
+  return found.has_value();
+}
+
+void CheckReport::add(StageAnswers answers) {
+  const std::size_t stage = played_.size();
+  Played& played = played_.emplace_back();
+  played.answers = std::move(answers);
+  played.different.resize(streams_.size());
+  if (stage == 0) return set_most_edits();
+  std::vector<std::size_t> edits = most_edits_;
+  const auto& batches = stages_[stage].batches;
+  for (std::size_t batch = 0; batch < batches.size(); ++batch)
+    for (std::uint32_t i = 0; i < rows_of(batches[batch]); ++i) {
+      const PlannedRow& row = row_at(batches[batch], i);
+      if (is_equal(row, played, edits)) continue;
+      ++played.count;
+      played.different[row.stream].insert(row.row);
+      if (!first_) first_ = {stage, batch, i};
+    }
+}
+
+void CheckReport::set_most_edits() {
+  for (const auto& stream : played_.front().answers) {
+    std::size_t characters = 0;
+    if (tolerance_ > 0)
+      for (const Answer& answer : stream) characters += text_length(answer);
+    most_edits_.push_back(static_cast<std::size_t>(tolerance_ * static_cast<double>(characters)));
+  }
+}
+
+std::size_t CheckReport::answered() const {
+  std::size_t count = 0;
+  for (const auto& stream : played_.front().answers)
+    count += static_cast<std::size_t>(std::ranges::count_if(
+        stream, [](const Answer& answer) { return answer.kind != Answer::Kind::none; }));
+  return count;
+}
+
+std::size_t CheckReport::failed() const {
+  std::size_t count = 0;
+  for (const auto& stream : played_.front().answers)
+    count +=
+        static_cast<std::size_t>(std::ranges::count(stream, Answer::Kind::error, &Answer::kind));
+  return count;
+}
+
+std::string CheckReport::first_error() const {
+  for (const auto& stream : played_.front().answers)
+    if (const auto found = std::ranges::find(stream, Answer::Kind::error, &Answer::kind);
+        found != stream.end())
+      return shown(found->data, 0);
+  return {};
+}
+
+std::string CheckReport::table() const {
+  std::size_t width = first_column.size();
+  for (const Stage& stage : stages_) width = std::max(width, stage.name.size());
+  const auto line = [&](std::string_view name, const std::string& batches, const std::string& rows,
+                        const std::string& different) {
+    return std::string(name) + std::string(width - name.size(), ' ') + cell(batches, 10) +
+           cell(rows, 10) + (different.empty() ? "" : cell(different, 12)) + '\n';
+  };
+  std::string table = line(first_column, "batches", "rows", "different");
+  for (std::size_t i = 0; i < played_.size(); ++i) {
+    std::size_t rows = 0;
+    for (const PlannedBatch& batch : stages_[i].batches) rows += rows_of(batch);
+    table += line(stages_[i].name, std::to_string(stages_[i].batches.size()), std::to_string(rows),
+                  i == 0 ? "" : std::to_string(played_[i].count));
+  }
+  return table;
+}
+
+std::string CheckReport::row_text(const PlannedRow& row) const {
+  return quoted(streams_[row.stream].name()) + " row " + std::to_string(row.row);
+}
+
+std::string CheckReport::place_text(const Place& at) const {
+  const PlannedRow& row = row_at(batch_of(at), at.index);
+  const Row& cut = streams_[row.stream].rows()[row.row].row;
+  char times[64];
+  std::snprintf(times, sizeof times, "%.3f s to %.3f s", static_cast<double>(cut.begin) / rate_,
+                static_cast<double>(cut.end()) / rate_);
+  std::string text =
+      "stream " + row_text(row) + ", " + (cut.has_frames() ? std::string(times) : "a marker row");
+  if (cut.flags != 0) {
+    std::string flags;
+    append_flags(flags, cut.flags);
+    std::erase_if(flags, [](char each) { return each == '[' || each == ']' || each == '"'; });
+    text += ", flags " + flags;
+  }
+  if (cut.reason != ResetReason::none) text += ", reason " + std::string(name_of(cut.reason));
+  return text;
+}
+
+// The stream that used the slot last, at this worker since it was started.
+std::string CheckReport::slot_text(const Place& at) const {
+  const PlannedBatch& here = batch_of(at);
+  const PlannedRow& row = row_at(here, at.index);
+  std::optional<PlannedRow> before;
+  for (std::size_t stage = 0; stage <= at.stage; ++stage)
+    for (std::size_t i = 0; i < stages_[stage].batches.size(); ++i) {
+      if (stage == at.stage && i == at.batch) break;
+      const PlannedBatch& batch = stages_[stage].batches[i];
+      if (batch.worker != here.worker) continue;
+      if (batch.fresh) before.reset();
+      for (std::uint32_t j = 0; j < rows_of(batch); ++j)
+        if (const PlannedRow& other = row_at(batch, j);
+            other.slot == row.slot && other.id != row.id)
+          before = other;
+    }
+  return std::to_string(row.slot) +
+         (before ? ", which had " + row_text(*before) + " before" : ", which was not used before");
+}
+
+std::string CheckReport::neighbours_text(const Place& at) const {
+  const PlannedBatch& batch = batch_of(at);
+  std::string text = counted_rows(batch.framed.size(), "");
+  if (at.index < batch.framed.size() && batch.framed.size() > 1)
+    text += ", this is number " + std::to_string(at.index);
+  if (batch.padding() > 0) text += "; " + counted_rows(batch.padding(), "padding ");
+  if (!batch.marks.empty()) text += "; " + counted_rows(batch.marks.size(), "marker ");
+  std::size_t listed = 0;
+  for (std::uint32_t i = 0; i < rows_of(batch) && listed <= most_neighbours; ++i) {
+    if (i == at.index) continue;
+    text += listed++ == 0 ? "; beside " : ", ";
+    text += listed > most_neighbours ? "…" : row_text(row_at(batch, i));
+  }
+  return text;
+}
+
+std::string CheckReport::worker_text(const Place& at) const {
+  const PlannedRow& row = row_at(batch_of(at), at.index);
+  const std::uint32_t worker = batch_of(at).worker;
+  std::string text = worker == 0 ? "the first one" : "the second one";
+  for (std::size_t i = at.batch; i-- > 0;) {
+    const PlannedBatch& batch = stages_[at.stage].batches[i];
+    for (std::uint32_t j = 0; j < rows_of(batch); ++j)
+      if (row_at(batch, j).id == row.id && batch.worker != worker)
+        return text + "; it had " + row_text(row_at(batch, j)) + " from the other one";
+  }
+  return text;
+}
+
+std::string CheckReport::rows_text(const Place& at) const {
+  const std::uint32_t stream = row_at(batch_of(at), at.index).stream;
+  const auto& rows = played_[at.stage].different[stream];
+  std::string text;
+  std::size_t listed = 0;
+  for (const std::uint32_t row : rows)
+    if (++listed <= most_listed) text += (listed > 1 ? " " : "") + std::to_string(row);
+  if (listed > most_listed) text += " …";
+  return text + ", " + std::to_string(rows.size()) + " of " +
+         std::to_string(streams_[stream].rows().size());
+}
+
+std::string CheckReport::difference() const {
+  const Place& at = *first_;
+  const PlannedRow& row = row_at(batch_of(at), at.index);
+  const std::string alone = text_of(played_.front().answers[row.stream][row.row]);
+  const std::string other = text_of(played_[at.stage].answers[row.stream][row.row]);
+  const auto equal =
+      static_cast<std::size_t>(std::ranges::mismatch(alone, other).in1 - alone.begin());
+  const std::size_t begin =
+      std::max(alone.size(), other.size()) > most_shown ? equal - std::min(equal, shown_before) : 0;
+  std::string text = "The first answer that differs is that of " + place_text(at) + ".\n";
+  const auto line = [&](const std::string& name, const std::string& value) {
+    text += "  " + name + std::string(18 - name.size(), ' ') + value + '\n';
+  };
+  line("alone", shown(alone, begin));
+  line("here", shown(other, begin));
+  line("stage", std::string(stages_[at.stage].name));
+  line("batch", neighbours_text(at));
+  line("slot", slot_text(at));
+  line("worker", worker_text(at));
+  line("rows that differ", rows_text(at));
+  return text + std::string(stages_[at.stage].finding) + '\n';
+}
+
+}  // namespace millrace::checking

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/answer.h"
+#include "checking/plan/checked_stream.h"
+#include "checking/plan/stage.h"
+
+namespace millrace::checking {
+
+// The answers of a stage: by stream, then by row.
+using StageAnswers = std::vector<std::vector<Answer>>;
+
+// Compares the answers of the stages with those of the first one, and says what differs. Confined
+// to one thread.
+class CheckReport {
+ public:
+  // `streams` and `stages` must outlive it. `rate`: frames per second. `tolerance` is that of
+  // answer_edits(). The texts of a stream may differ by this part of all their characters: in a
+  // segment of few words, each of them counts much.
+  CheckReport(std::span<const CheckedStream> streams, std::span<const Stage> stages, double rate,
+              double tolerance);
+
+  // The answers of the next stage.
+  void add(StageAnswers answers);
+
+  bool empty() const { return played_.empty(); }
+  // True if an answer of a stage so far differs.
+  bool differs() const { return first_.has_value(); }
+  // The number of rows of the first stage with an answer; the number of those whose answer is an
+  // error, and the text of the first error. Require: the first stage was added.
+  std::size_t answered() const;
+  std::size_t failed() const;
+  std::string first_error() const;
+
+  // A line for each stage, with numbers of batches, of rows, and of rows whose answer differs.
+  std::string table() const;
+  // The first row that differs, both answers, what was different about its batch, and what that
+  // means. Requires: differs().
+  std::string difference() const;
+
+ private:
+  // A row that differs.
+  struct Place {
+    std::size_t stage = 0, batch = 0;
+    std::uint32_t index = 0;  // in the batch: rows with frames, then marker rows
+  };
+  struct Played {
+    StageAnswers answers;
+    std::vector<std::set<std::uint32_t>> different;  // rows, by stream
+    std::size_t count = 0;                           // the number of these rows
+  };
+
+  const PlannedBatch& batch_of(const Place& at) const {
+    return stages_[at.stage].batches[at.batch];
+  }
+  bool is_equal(const PlannedRow& row, const Played& played, std::vector<std::size_t>& edits) const;
+  void set_most_edits();
+  std::string place_text(const Place& at) const;
+  std::string slot_text(const Place& at) const;
+  std::string neighbours_text(const Place& at) const;
+  std::string worker_text(const Place& at) const;
+  std::string rows_text(const Place& at) const;
+  std::string row_text(const PlannedRow& row) const;
+
+  const std::span<const CheckedStream> streams_;
+  const std::span<const Stage> stages_;
+  const double rate_;
+  const double tolerance_;
+  std::vector<Played> played_;
+  std::vector<std::size_t> most_edits_;  // in a stage, by stream
+  std::optional<Place> first_;
+};
+
+}  // namespace millrace::checking
