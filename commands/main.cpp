@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   add_plan_command(program, console);
   add_train_serve_command(program, console);
   add_bench_command(program, console);
+  add_check_worker_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   program.run({argv + 1, argv + argc}, console);

@@ -64,6 +64,12 @@ void add_plan_command(CommandLine& program, Console& console);
 // it only reads the file.
 void add_train_serve_command(CommandLine& program, Console& console);
 
+// `check-worker [--config FILE] [--pipeline P] [--streams PATH] [--tolerance T] -- COMMAND`: plays
+// the service to a worker, and compares the answers to streams alone with those to streams
+// together. Exit code 1 also if an answer differs, or nothing was compared. Requires: it is called
+// on the process's first thread.
+void add_check_worker_command(CommandLine& program, Console& console);
+
 // `check-config [FILE]`: prints the effective values of the configuration (without FILE, the
 // defaults) and the memory that they allow. Warnings go to console.err.
 void add_check_config_command(CommandLine& program, Console& console);

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker with a state per stream, which is right, or has the fault that its argument names.
+
+The answer to a row is the state after it: a number that depends on every sample of the body, and on all rows since the last RESET."""
+import sys
+
+import numpy as np
+
+import millrace
+from millrace import Flag
+
+MOST = 1_000_003  # of a state
+
+
+class Model:
+    """The right worker. Each fault is a subclass."""
+
+    def __init__(self, worker):
+        self.slots, self.context = worker.slots, worker.chunk["left"]
+        self.state = np.zeros(worker.slots + 1, np.int64)  # a line per slot, and one for padding rows
+
+    def bodies(self, batch):
+        return batch.data[:, self.context:, 0]
+
+    def sums(self, batch):
+        """A number for each row. Padding rows have any values."""
+        return (self.bodies(batch).astype(np.int64) ** 2).sum(axis=1) % MOST
+
+    def places(self, batch):
+        return batch.slot.astype(int)
+
+    def reset(self, batch, places):
+        self.state[places[batch.reset]] = 0
+
+    def step(self, batch):
+        places = self.places(batch)
+        self.reset(batch, places)
+        self.state[places] = (self.state[places] * 3 + self.sums(batch)) % MOST
+        return self.state[places]
+
+    def answers(self, batch):
+        return self.step(batch)[:len(batch.framed)].tolist()
+
+
+class StateByRow(Model):
+    def places(self, batch):
+        return np.arange(batch.rows)
+
+
+class ResetIgnored(Model):
+    def reset(self, batch, places):
+        pass
+
+
+class ResetLate(Model):
+    def step(self, batch):
+        places = self.places(batch)
+        answers = (self.state[places] * 3 + self.sums(batch)) % MOST
+        self.state[places] = np.where(batch.reset, self.sums(batch), answers)
+        return answers
+
+
+class PaddingUpdates(Model):
+    """Has no line for padding rows, which are written to the last slot."""
+
+    def places(self, batch):
+        return np.minimum(batch.slot, self.slots - 1)
+
+    def step(self, batch):
+        answers = super().step(batch)
+        for row in range(len(batch.framed), batch.rows):
+            self.state[self.places(batch)[row]] += 1
+        return answers
+
+
+class NotClearedAfterEnd(Model):
+    """Takes the state of a slot for fresh when a stream begins."""
+
+    def reset(self, batch, places):
+        self.state[places[batch.reset & ((batch.flags & int(Flag.START)) == 0)]] = 0
+
+
+class BatchNorm(Model):
+    def sums(self, batch):
+        sums = super().sums(batch)
+        return sums - int(sums[:len(batch.framed)].mean())
+
+
+class LastRowLost(Model):
+    """Takes the rows in pairs, and a row that is alone as it is."""
+
+    def answers(self, batch):
+        answers = super().answers(batch)
+        if len(answers) > 1 and len(answers) % 2:
+            answers[-1] = None
+        return answers
+
+
+class SharedState(Model):
+    """Each stream begins with a fresh state, which the others then change."""
+
+    def step(self, batch):
+        answers = []
+        for total, reset in zip(self.sums(batch)[:len(batch.framed)], batch.reset):
+            self.state[0] = ((0 if reset else self.state[0]) * 3 + total) % MOST
+            answers.append(int(self.state[0]))
+        return np.array(answers)
+
+
+class NeverReset(SharedState):
+    def step(self, batch):
+        self.state[0] = (self.state[0] * 3 + int(self.sums(batch).sum())) % MOST
+        return np.full(batch.rows, self.state[0])
+
+
+class WrongOrder(Model):
+    """The answers are in the order of the slots."""
+
+    def answers(self, batch):
+        answers = super().answers(batch)
+        return [answers[row] for row in np.argsort(batch.slot[:len(answers)])]
+
+
+class LeftContextAsBody(Model):
+    """Takes the left context of the first row for that of all rows, and reads it with the body."""
+
+    def bodies(self, batch):
+        return batch.data[:, self.context - int(batch.left[0]):, 0]
+
+
+class Float(Model):
+    """A right model whose numbers depend a little on the batch."""
+
+    def answers(self, batch):
+        return [answer + 0.001 * batch.rows for answer in super().answers(batch)]
+
+
+class Fails(Model):
+    def answers(self, batch):
+        raise ValueError("no model")
+
+
+class Silent(Model):
+    def answers(self, batch):
+        return None
+
+
+class Dies(Model):
+    def answers(self, batch):
+        print("the last words", file=sys.stderr, flush=True)
+        sys.exit(7)
+
+
+class Talks(Model):
+    def answers(self, batch):
+        print("words " * 20_000)
+        return super().answers(batch)
+
+
+FAULTS = {each.__name__: each for each in (
+    Model, StateByRow, ResetIgnored, ResetLate, PaddingUpdates, NotClearedAfterEnd, BatchNorm, LastRowLost, SharedState, NeverReset,
+    WrongOrder, LeftContextAsBody, Float, Fails, Silent, Dies, Talks)}
+
+
+def main():
+    if sys.argv[1] == "NeverAttaches":
+        sys.exit(3)
+    with millrace.Worker(pipeline=sys.argv[2] if len(sys.argv) > 2 else "default", reattach=False) as worker:
+        model = FAULTS[sys.argv[1]](worker)
+        worker.run(lambda batch: model.answers(batch) if batch.rows else None)
+
+
+if __name__ == "__main__":
+    main()
