@@ -3,7 +3,6 @@
 the answer (docs/onnx.md)."""
 
 import argparse
-import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -62,7 +61,6 @@ def main() -> None:
     except (ValueError, WorkerError) as error:
         options.exit(1, f"millrace-onnx-worker: pipeline {chosen.pipeline}: {error}\n")
     with worker:
-        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         worker.run(answer)
 
 
