@@ -13,6 +13,7 @@ from harness import PATIENCE
 
 WORKER = Path(__file__).with_name("broken_workers.py")
 PIPELINE = '[[pipeline]]\nslots = 64\nchunk = { size = "100ms", left = "20ms" }\nbatch = { rows = 8 }\n'
+LEFT = "left at SIGTERM\n" * 2  # the log of both workers
 USED, PADDING, TOGETHER = "alone, in a used slot", "with padding rows", "with other streams"
 
 # Each fault, the first stage in which it shows, and a text of the report that names it.
@@ -42,14 +43,14 @@ class CheckWorker(unittest.TestCase):
 
     def test_a_right_worker_passes(self):
         checked = self.check("Model")
-        self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+        self.assertEqual((checked.returncode, checked.stderr), (0, LEFT))
         self.assertIn("The worker passes: each stream gets the answers that it gets alone.\n", checked.stdout)
 
     def test_each_broken_worker_is_found_and_the_report_names_its_fault(self):
         for fault, (stage, text) in FAULTS.items():
             with self.subTest(fault):
                 checked = self.check(fault)
-                self.assertEqual((checked.returncode, checked.stderr), (1, ""), checked.stdout)
+                self.assertEqual((checked.returncode, checked.stderr), (1, LEFT), checked.stdout)
                 self.assertIn(f"  stage             {stage}\n", checked.stdout)
                 self.assertIn(text, checked.stdout)
 
@@ -68,7 +69,7 @@ class CheckWorker(unittest.TestCase):
             file.writeframes(np.random.default_rng(1).integers(-9000, 9000, 20000, np.int16).tobytes())
         for fault, code in ("Model", 0), ("ResetIgnored", 1):
             checked = self.check(fault, options=("--streams", self.folder))
-            self.assertEqual((checked.returncode, checked.stderr), (code, ""), checked.stdout)
+            self.assertEqual((checked.returncode, checked.stderr), (code, LEFT), checked.stdout)
         self.assertIn('stream "a-b" row 0', checked.stdout)
 
     def test_a_worker_without_answers_does_not_pass(self):
