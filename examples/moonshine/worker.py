@@ -49,7 +49,6 @@ def serve(worker: millrace.Worker, model: Model, every: float, voice: endpoints.
         answers, marks = recogniser.take(batch.framed, batch.data[:, context:, 0], batch.marks)
         batch.done(answers, marks, endpoint=ends.of(batch) if ends else None)
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # run() handles it: the streams move to other workers first
     worker.run(answer)
 
 
@@ -71,6 +70,7 @@ def main() -> None:
         if lines := corrections(worker, chosen.silero):
             sys.exit(f"moonshine: pipeline {chosen.pipeline} does not fit the model; it needs: {', '.join(lines)}")
         print(f"attached to {chosen.pipeline}: {worker.slots} slots", flush=True)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # run() handles it: the streams move to other workers first
         serve(worker, model, chosen.every, voice)
 
 

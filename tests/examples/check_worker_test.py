@@ -99,7 +99,7 @@ class CheckWorker(unittest.TestCase):
             (self.folder / "worker.py").write_text(text)
             checked = subprocess.run(["/bin/sh", "-euc", PROGRAMS["worker_check"].text], cwd=self.folder, env={**os.environ, "PATH": path},
                                      capture_output=True, text=True, timeout=PATIENCE)
-            self.assertEqual((checked.returncode, checked.stderr), (code, ""), checked.stdout)
+            self.assertEqual((checked.returncode, checked.stderr), (code, "left at SIGTERM\n" * 2), checked.stdout)
             self.assertIn(printed_report + "\n", checked.stdout)
 
     def test_the_printed_worker_of_a_gru(self):
@@ -113,7 +113,7 @@ class CheckWorker(unittest.TestCase):
 
     def test_every_printed_worker_is_checked(self):
         workers = {name for name, program in PROGRAMS.items() if "Worker(" in program.text or "Worker worker" in program.text}
-        self.assertEqual(workers, {*PRINTED, COUNTS, "worker_cpp", "models_worker", "worker_onnx"})
+        self.assertEqual(workers, {*PRINTED, COUNTS, "worker_cpp", "models_worker", "worker_onnx", "worker_messages", "worker_pending"})
 
 
 if __name__ == "__main__":

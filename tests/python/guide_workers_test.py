@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workers that docs/workers.md prints for messages and late answers, as its readers run them."""
 import pathlib
-import re
 import sys
 import tempfile
 import unittest
@@ -11,22 +10,19 @@ from streams import WorkerTest
 
 import millrace
 
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "workers.md"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import printed_programs  # noqa: E402
 
-
-def program(heading):
-    """The first program below a heading."""
-    section = GUIDE.read_text().split(f"### {heading}\n")[1]
-    return re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+PROGRAMS = printed_programs.programs()
 
 
 class Guide(WorkerTest):
-    def runs(self, heading):
+    def runs(self, name):
         """Runs the program until the test ends."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name) / "worker.py"
-        path.write_text(program(heading))
+        path.write_text(PROGRAMS[name].text)
         worker = Process(sys.executable, str(path), environment={"MILLRACE_WORKERS": self.served.workers})
         self.addCleanup(worker.kill)
 
@@ -41,13 +37,13 @@ class Guide(WorkerTest):
                 yield event
 
     def test_tokens_arrive_between_the_answers(self):
-        self.runs("Messages between answers")
+        self.runs("worker_messages")
         data = [event.data for event in self.results_of() if isinstance(event, (millrace.Result, millrace.Message))]
         tokens = [[{"token": word} for word in f"{size} frames at {begin}".split()] for size, begin in ((4, 0), (2, 4))]
         self.assertEqual(data, [*tokens[0], "complete", *tokens[1], "complete"])
 
     def test_the_final_of_a_second_pass_comes_in_order(self):
-        self.runs("Answers that come later")
+        self.runs("worker_pending")
         data = [event.data for event in self.results_of("flush") if isinstance(event, millrace.Result)]
         self.assertEqual(data, ["about 4 frames", "6 frames in all", "6 frames in all"])
 

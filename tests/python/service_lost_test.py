@@ -154,7 +154,8 @@ class Attempts(WorkerTest):
             attempts.append(clock.now)
             raise millrace.ServiceGone("no service")
 
-        with mock.patch.object(millrace.worker, "time", clock), mock.patch.object(_core, "Attachment", attach):
+        with mock.patch.object(millrace.worker, "time", clock), mock.patch.object(millrace.outage, "time", clock), \
+                mock.patch.object(_core, "Attachment", attach):
             while clock.now < 60:
                 self.assertIsNone(worker.next(0.01))
         pauses = [after - before for before, after in zip(attempts, attempts[1:])]

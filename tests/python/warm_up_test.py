@@ -69,7 +69,8 @@ class Described(WorkerTest):
         kept = []
         worker = self.worker(pipeline="wide", warm_up=warm_up)
         self.assertEqual(seen, [(4, 7, 2), (2, 7, 2), (4, 5, 2), (2, 5, 2)])
-        self.assertEqual((self.served.attached(), worker.attachments), (1, 1))
+        self.await_metric(self.served, 1, "millrace_workers", pipeline="wide")
+        self.assertEqual(worker.attachments, 1)
         with self.assertRaisesRegex(RuntimeError, "was given back"):
             kept[0].data
 
