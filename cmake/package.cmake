@@ -36,7 +36,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
     "The service receives live streams of audio or features over WebSocket or
  ZeroMQ, batches their chunks for workers that hold a model, and returns the
  results.")
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "adduser, init-system-helpers (>= 1.54~)")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "adduser, ca-certificates, init-system-helpers (>= 1.54~)")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 foreach(script postinst prerm postrm conffiles)

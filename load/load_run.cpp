@@ -50,8 +50,7 @@ std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const Fram
     return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
                                                  size_of(sent.format) * type.values);
   }
-  throw std::runtime_error("\"" + target.url +
-                           "\" must be ws://HOST:PORT, wss://HOST:PORT or tcp://HOST:PORT");
+  throw std::runtime_error(wrong_url(target.url));
 }
 
 std::uint32_t threads_of(const Schedule& schedule, const LoadTarget& target) {

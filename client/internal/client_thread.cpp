@@ -23,10 +23,7 @@ std::unique_ptr<Transport> transport_for(const std::string& url, Executor execut
     require_no_access(access);
     return std::make_unique<ZeromqTransport>(std::move(executor), std::move(*service), settings);
   }
-  const bool parameters = url.find('?') != url.npos;
-  throw std::invalid_argument(
-      "\"" + url + "\" must be ws://HOST:PORT, wss://HOST:PORT or tcp://HOST:PORT" +
-      (parameters ? ": give pipeline, rate and other parameters to open()" : ""));
+  throw std::invalid_argument(wrong_url(url));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ def core_client(
     ca: str | os.PathLike[str] | None,
 ) -> _core.Client:
     """Raises TypeError and ValueError; no message has the token or the value of a header."""
+    text("url", url)
     if not isinstance(token, str | None):
         raise TypeError("token must be a string")
     if token == "":
@@ -33,8 +34,10 @@ def core_client(
 
 
 def _authorities(url: str) -> str:
-    """The file that Python's ssl trusts, if it is a file: the library in a wheel knows only Debian's folder."""
-    if not url.startswith("wss:"):
+    """Empty for the defaults of OpenSSL, which has the variables of the environment too. The OpenSSL in a wheel knows only
+    Debian's folder: elsewhere the file that Python's ssl trusts."""
+    own = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or os.path.isdir("/usr/lib/ssl/certs")
+    if own or not url.startswith("wss:"):
         return ""
     import ssl
 

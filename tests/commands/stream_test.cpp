@@ -218,7 +218,8 @@ TEST_CASE_METHOD(StreamCommandFixture, "a refusal is reported with its reason") 
 TEST_CASE_METHOD(StreamCommandFixture, "an invalid URL or packet length is refused") {
   CHECK(millrace_stream({audio("a.wav", 100), "--url", "http://here"}) == 1);
   CHECK(err.str() ==
-        "millrace stream: --url: \"http://here\" must be ws://HOST:PORT or tcp://HOST:PORT\n");
+        "millrace stream: --url: \"http://here\" must be ws://HOST:PORT, wss://HOST:PORT or "
+        "tcp://HOST:PORT\n");
   err.str("");
   CHECK(millrace_stream({audio("a.wav", 100), "--packet", "100"}) == 1);
   CHECK(err.str() == "millrace stream: --packet: \"100\" must be a time such as 100ms\n");

@@ -124,6 +124,12 @@ class Errors(ClientTest):
                 millrace.Client(url)
         with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT, .*: give pipeline, rate and other parameters to open"):
             millrace.connect("ws://127.0.0.1:8080/v1/stream?pipeline=asr")
+        for url in "wss://user:secret@here", "wss://here/v1/stream?token=secret":
+            with self.assertRaises(ValueError) as caught:
+                millrace.Client(url)
+            self.assertNotIn("secret", str(caught.exception))
+        with self.assertRaisesRegex(TypeError, "url must be a string"):
+            millrace.Client(7)
         with millrace.Client(self.url("zeromq")).open() as stream:
             with self.assertRaisesRegex(TypeError, "float64 does not have the stream's format s16le"):
                 stream.send(np.zeros(4))

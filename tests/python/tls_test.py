@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's clients over wss://, with tokens and headers. The servers with TLS are Python's."""
+import base64
 import contextlib
+import hashlib
 import socket
 import ssl
 import tempfile
@@ -81,6 +83,26 @@ class Tls(TlsTest, ClientTest):
             self.fronted.cut()
             with self.assertRaisesRegex(millrace.ConnectionLost, "lost"):
                 list(stream)
+
+    def test_messages_in_one_record_with_the_answer_to_the_upgrade_are_read(self):
+        ready = b'{"type":"ready","stream":"s","pipeline":"default","frames":0}'
+
+        def serve(listener):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.good)
+            accepted, _ = listener.accept()
+            with context.wrap_socket(accepted, server_side=True) as secure:
+                key = secure.recv(65536).split(b"Sec-WebSocket-Key: ")[1].split(b"\r")[0]
+                accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+                secure.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                               b"Sec-WebSocket-Accept: " + accept + b"\r\nX-Trace: " + b"x" * 3000 + b"\r\n\r\n"
+                               + bytes([0x81, len(ready)]) + ready)
+                secure.recv(65536)
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=serve, args=(listener,), daemon=True).start()
+            with millrace.Client(f"wss://localhost:{listener.getsockname()[1]}", ca=self.authority.ca).open() as stream:
+                self.assertEqual(stream.name, "s")
 
     def test_an_answer_that_ends_without_close_notify_is_not_taken_for_a_whole_one(self):
         def serve(listener):

@@ -107,6 +107,18 @@ std::optional<ServiceUrl> parse_tcp_url(std::string_view url) {
   return parse_address(url.substr(scheme.size()), "5555");
 }
 
+std::string wrong_url(std::string_view url) {
+  const bool parameters = url.find('?') != url.npos;
+  std::string_view scheme = url.substr(0, url.find("://"));
+  std::string_view rest = url.substr(scheme.size()).substr(0, url.substr(scheme.size()).find('?'));
+  const std::size_t user = rest.rfind('@');
+  std::string text = "\"" + std::string(scheme);
+  text += user == rest.npos ? std::string(rest) : "://" + std::string(rest.substr(user + 1));
+  text += "\" must be ws://HOST:PORT, wss://HOST:PORT or tcp://HOST:PORT";
+  if (user != rest.npos) return text + ": give a user and a password in headers, or a token";
+  return parameters ? text + ": give pipeline, rate and other parameters to open()" : text;
+}
+
 std::string ServiceUrl::host_field() const {
   const bool colons = host.find(':') != std::string::npos;
   return (colons ? "[" + host + "]" : host) + ":" + port;

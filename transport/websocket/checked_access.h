@@ -27,6 +27,9 @@ std::optional<ServiceUrl> parse_service_url(std::string_view url);
 // Parses tcp://HOST[:PORT]; the default port is 5555. Nullopt for anything else.
 std::optional<ServiceUrl> parse_tcp_url(std::string_view url);
 
+// The error for any other URL. It does not show passwords and parameters.
+std::string wrong_url(std::string_view url);
+
 // For a URL with tcp://. Throws std::invalid_argument if the access has anything.
 void require_no_access(const ServiceAccess& access);
 

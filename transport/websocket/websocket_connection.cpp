@@ -76,10 +76,11 @@ class WebSocketConnection final : public Connection {
   MessageReader reader_;
   FrameOutput output_;
   boost::system::error_code wait_error_;  // ignored: the next operation fails with it too
-  bool may_read_ = false;                 // the socket may have unread bytes
-  bool yields_ = false;                   // readable() lets other connections continue first
-  std::optional<Ended> ending_;           // returned by next() once our close is written
-  std::uint16_t close_code_ = 0;          // code of our close
+  // The socket may have unread bytes. TLS may have some of the record with the end of the upgrade.
+  bool may_read_ = socket_.buffered() > 0;
+  bool yields_ = false;           // readable() lets other connections continue first
+  std::optional<Ended> ending_;   // returned by next() once our close is written
+  std::uint16_t close_code_ = 0;  // code of our close
   Time last_received_ = Clock::now();
   std::optional<Time> incomplete_since_;
   bool sending_ = false;  // the writer waits

@@ -59,6 +59,7 @@ class StreamSocket {
     boost::system::error_code ignored;
     if (tls_ && socket_.is_open()) tls_->close();
     socket_.close(ignored);
+    if (tls_) tls_->forget_socket();
   }
 
  private:

@@ -47,7 +47,8 @@ int size_of(std::size_t size) {
 bool set_host(SSL* session, const std::string& host) {
   X509_VERIFY_PARAM* checks = SSL_get0_param(session);
   if (X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1) return true;
-  X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  X509_VERIFY_PARAM_set_hostflags(
+      checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   return SSL_set1_host(session, host.c_str()) == 1 &&
          SSL_set_tlsext_host_name(session, host.c_str()) == 1;
 }
@@ -74,7 +75,8 @@ TlsSession::TlsSession(const TlsContext& context, int socket, const std::string&
   BIO_set_fd(bio, socket, BIO_NOCLOSE);
   SSL_set_bio(session_.get(), bio, bio);
   SSL_set_connect_state(session_.get());
-  if (!set_host(session_.get(), host)) throw std::bad_alloc();
+  if (!set_host(session_.get(), host))
+    throw std::runtime_error("\"" + host + "\" cannot be the host of a certificate");
 }
 
 std::size_t TlsSession::read(MutableBytes into, error_code& error) {
@@ -112,6 +114,8 @@ void TlsSession::close() {
   begin();
   if (failure_.empty() && open_) SSL_shutdown(session_.get());
 }
+
+void TlsSession::forget_socket() { BIO_set_fd(SSL_get_wbio(session_.get()), -1, BIO_NOCLOSE); }
 
 // OpenSSL's queue of errors is that of the thread. After an error, a session counts as not open.
 void TlsSession::begin() {

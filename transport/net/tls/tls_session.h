@@ -39,6 +39,9 @@ class TlsSession {
 
   // Sends the end of the data (close_notify), if the socket accepts it.
   void close();
+  // The socket is closed: its number may be that of another one from now on, so nothing more is
+  // read or written.
+  void forget_socket();
 
   // Why the session has failed, for people; empty before that.
   const std::string& failure() const { return failure_; }

@@ -185,3 +185,13 @@ TEST_CASE("authorities that cannot be used are an error that names the file") {
   CHECK_THROWS_WITH(TlsContext("/nowhere/ca.pem"), "/nowhere/ca.pem: No such file or directory");
   CHECK_THROWS_WITH(TlsContext("/dev/null"), "/dev/null: must have certificates in the format PEM");
 }
+
+TEST_CASE_METHOD(TlsFixture, "after its socket was closed, a session writes and reads nothing") {
+  shake_hands();
+  session.forget_socket();
+  CHECK(write("to the next socket of this number") == 0);
+  CHECK(error == boost::system::errc::bad_file_descriptor);
+  CHECK(served().empty());
+  CHECK(read().empty());
+  CHECK(error);
+}
