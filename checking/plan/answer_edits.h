@@ -16,8 +16,8 @@ namespace millrace::checking {
 // Without a tolerance (0), the answers must be the same bytes. With one:
 //
 // - numbers in JSON may differ by `tolerance`, or by this part of the larger one;
-// - bytes are numbers: of 32 bits (float) if all of them are plausible ones, otherwise of 16 bits
-//   (samples, from -1 to 1).
+// - bytes are numbers: of 32 bits (float) if nearly all of them are plausible ones, otherwise of 16
+//   bits (samples, from -1 to 1). NaN equals NaN.
 std::optional<std::size_t> answer_edits(const Answer& a, const Answer& b, double tolerance,
                                         std::size_t most);
 

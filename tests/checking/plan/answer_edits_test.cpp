@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -102,6 +103,34 @@ TEST_CASE("bytes are compared as floats if they can be, otherwise as samples") {
   CHECK_FALSE(equal_answers(bytes_of(Samples{100, -200}), bytes_of(Samples{9000, -200}), 0.01));
   CHECK_FALSE(equal_answers(bytes_of(Samples{1}), bytes_of(Samples{1, 1}), 1));
   CHECK_FALSE(equal_answers(bytes_of(Samples{100}), bytes_of(Samples{101}), 0));
+}
+
+TEST_CASE("a few floats may be tiny, infinite or not numbers") {
+  std::vector<float> one(40, 0.5F);
+  one[1] = 1e-30F;
+  one[2] = std::numeric_limits<float>::quiet_NaN();
+  one[3] = std::numeric_limits<float>::infinity();
+  auto other = one;
+  other[0] = 0.50001F;
+  CHECK(equal_answers(bytes_of(one), bytes_of(other), 1e-4));
+  other[0] = 0.51F;
+  CHECK_FALSE(equal_answers(bytes_of(one), bytes_of(other), 1e-4));
+  other[0] = one[0];
+  other[3] = -other[3];
+  CHECK_FALSE(equal_answers(bytes_of(one), bytes_of(other), 1e-4));
+  other[3] = 1;
+  CHECK_FALSE(equal_answers(bytes_of(one), bytes_of(other), 1e-4));
+  other[3] = one[3];
+  other[2] = 0;
+  CHECK_FALSE(equal_answers(bytes_of(one), bytes_of(other), 1e-4));
+}
+
+TEST_CASE("samples between many zeros are no floats") {
+  std::vector<std::int16_t> one(400), other;
+  one[7] = 100;
+  other = one;
+  other[7] = 3000;
+  CHECK_FALSE(equal_answers(bytes_of(one), bytes_of(other), 1e-2));
 }
 
 TEST_CASE("the edit distance is that of the whole table, up to the limit") {
