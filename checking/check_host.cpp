@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_slab_messages = std::size_t{1} << 20;
 // A service hands over no row of a stream with this number of pending rows.
-constexpr std::size_t most_pending = 8;
+constexpr std::ptrdiff_t most_pending = 8;
 constexpr auto check_interval = std::chrono::milliseconds(250);
 // If a check of the time is later than this, this process did not run: no worker was silent then.
 constexpr auto suspension = std::chrono::milliseconds(500);
@@ -102,13 +102,16 @@ void CheckHost::on_slabs_made(MadeSlabs& made) {
 
 bool CheckHost::has_room(std::uint32_t worker) {
   const Held& at = held_[worker];
-  return at.batches.size() < at.credits && at.pending < most_pending &&
-         workers_.find(*at.lane)->slabs->has_slab();
+  return at.batches.size() < at.credits && workers_.find(*at.lane)->slabs->has_slab();
 }
 
 bool CheckHost::is_idle() const {
-  return std::ranges::all_of(held_,
-                             [](const Held& at) { return at.batches.empty() && at.pending == 0; });
+  return std::ranges::all_of(
+      held_, [](const Held& at) { return at.batches.empty() && at.pending.empty(); });
+}
+
+bool CheckHost::must_wait(std::uint32_t worker, StreamId stream) const {
+  return std::ranges::count(held_[worker].pending, stream, &RowId::first) >= most_pending;
 }
 
 // The slabs write a padding row like any other row; the message does not list it.
@@ -123,7 +126,9 @@ BatchId CheckHost::hand_over(std::uint32_t worker, Batch batch, std::uint32_t pa
   wp::HandedBatch message = *written;
   message.framed.resize(message.framed.size() - padding);
   if (at.batches.empty()) at.waits_since = batch.closed;
-  at.batches.push_back({batch.id, message.framed.size(), message.marks.size()});
+  HandedOver& handed = at.batches.emplace_back(batch.id);
+  for (const wp::RowEntry& row : message.framed) handed.framed.emplace_back(row.stream, row.seq);
+  for (const wp::RowEntry& row : message.marks) handed.marks.emplace_back(row.stream, row.seq);
   workers_.hand_over(attached, message);
   return batch.id;
 }
@@ -142,8 +147,7 @@ void CheckHost::receive(WorkerConnection& link, wp::ToService message) noexcept 
   at.last_received = Clock::now();
   if (auto* done = std::get_if<wp::Done>(&message)) return receive_done(*worker, std::move(*done));
   if (auto* late = std::get_if<wp::LateAnswer>(&message)) {
-    if (at.pending == 0) return protocol_error(link, "an answer to a row that is not pending");
-    --at.pending;
+    if (at.pending.erase({late->stream, late->seq}) == 0) return;
     at.waits_since = at.last_received;
     return late_.push_back(std::move(*late));
   }
@@ -172,17 +176,21 @@ void CheckHost::receive_done(std::uint32_t worker, wp::Done done) {
     return right;
   };
   const std::size_t answers = done.answers.size();
-  if (!complete(done.answers, batch.framed) || !complete(done.mark_answers, batch.marks))
+  if (!complete(done.answers, batch.framed.size()) ||
+      !complete(done.mark_answers, batch.marks.size()))
     return protocol_error(*attached.link, "Done with " + std::to_string(answers) +
                                               " answers for a batch of " +
-                                              std::to_string(batch.framed) + " rows and " +
-                                              std::to_string(batch.marks) + " marker rows");
+                                              std::to_string(batch.framed.size()) + " rows and " +
+                                              std::to_string(batch.marks.size()) + " marker rows");
   at.batches.pop_front();
   at.answered = true;
   at.waits_since = Clock::now();
-  for (const auto* answers_of : {&done.answers, &done.mark_answers})
-    at.pending += static_cast<std::size_t>(
-        std::ranges::count(*answers_of, Answer::Kind::pending, &Answer::kind));
+  const auto add_pending = [&](const std::vector<RowId>& rows, const std::vector<Answer>& given) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (given[i].kind == Answer::Kind::pending) at.pending.insert(rows[i]);
+  };
+  add_pending(batch.framed, done.answers);
+  add_pending(batch.marks, done.mark_answers);
   attached.slabs->finish();
   done_.push_back(std::move(done));
 }
@@ -227,7 +235,7 @@ void CheckHost::check_times(Time now, Duration late) {
     const Duration limit = at.answered ? limits.answer : limits.first_answer;
     if (now - at.last_received > limits.silence)
       fail(text_of(worker) + " has sent no heartbeat for " + readable(limits.silence));
-    else if ((!at.batches.empty() || at.pending > 0) && now - at.waits_since > limit)
+    else if ((!at.batches.empty() || !at.pending.empty()) && now - at.waits_since > limit)
       fail(text_of(worker) + " has not answered a " +
            (at.batches.empty() ? "pending row" : "batch") + " within " + readable(limit));
   }

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -48,6 +50,8 @@ class CheckHost final : public WorkerHost {
 
   // True if the worker has a credit and a slab. Requires: attached(worker).
   bool has_room(std::uint32_t worker);
+  // True if a service would hand over no row of the stream, because of its pending rows.
+  bool must_wait(std::uint32_t worker, StreamId stream) const;
   bool is_idle() const;  // no worker holds a batch or a pending row
   // Hands a batch over, and returns its id. Its last `padding` rows with frames become padding rows
   // with these values. Requires: has_room(worker).
@@ -55,7 +59,8 @@ class CheckHost final : public WorkerHost {
                     std::vector<worker_protocol::OpenedStream> opened);
   // The batches that are done, in order; their answers are complete: one for each row.
   std::vector<worker_protocol::Done> take_done() { return std::exchange(done_, {}); }
-  // The answers to rows that were pending in these.
+  // The answers to rows that were pending in these. As in a service, those to other rows are
+  // ignored.
   std::vector<worker_protocol::LateAnswer> take_late() { return std::exchange(late_, {}); }
 
   // Empty: nothing failed.
@@ -78,16 +83,17 @@ class CheckHost final : public WorkerHost {
   void stop() noexcept;
 
  private:
+  using RowId = std::pair<StreamId, std::uint64_t>;  // with the row's number in its stream
   struct HandedOver {
     BatchId id{};
-    std::size_t framed = 0, marks = 0;
+    std::vector<RowId> framed{}, marks{};
   };
   struct Held {
     std::optional<LaneId> lane;
     std::uint32_t credits = 0;
     std::deque<HandedOver> batches{};
     Time last_received{}, waits_since{};  // the last one: for the answer to the oldest batch
-    std::size_t pending = 0;              // rows whose answer follows
+    std::set<RowId> pending{};            // rows whose answer follows
     bool answered = false;                // any batch
     bool released = false;
   };

@@ -136,7 +136,7 @@ StageAnswers CheckRun::play(const Stage& stage, const std::function<void(std::si
     if (batch.alone || batch.fresh) wait_until([&] { return host_.is_idle(); });
     if (batch.fresh) end(batch.worker);
     if (!processes_[batch.worker]) start(batch.worker);
-    wait_until([&] { return host_.has_room(batch.worker); });
+    wait_until([&] { return host_.has_room(batch.worker) && !must_wait(batch); });
     hand_over(batch);
     collect(answers);
     progress(i + 1);
@@ -144,6 +144,14 @@ StageAnswers CheckRun::play(const Stage& stage, const std::function<void(std::si
   wait_until([&] { return host_.is_idle(); });
   collect(answers);
   return answers;
+}
+
+bool CheckRun::must_wait(const PlannedBatch& batch) const {
+  const auto any = [&](const std::vector<PlannedRow>& rows) {
+    return std::ranges::any_of(
+        rows, [&](const PlannedRow& row) { return host_.must_wait(batch.worker, row.id); });
+  };
+  return any(batch.framed) || any(batch.marks);
 }
 
 void CheckRun::hand_over(const PlannedBatch& planned) {
@@ -188,7 +196,9 @@ void CheckRun::collect(StageAnswers& into) {
     const auto found = stream_of_.find(late.stream);
     if (found == stream_of_.end() || late.seq >= into[found->second].size()) continue;
     Answer& answer = into[found->second][late.seq];
-    if (answer.kind == Answer::Kind::pending) answer = std::move(late.answer);
+    if (answer.kind != Answer::Kind::pending) continue;
+    late.answer.endpoint |= answer.endpoint;
+    answer = std::move(late.answer);
   }
 }
 

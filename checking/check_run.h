@@ -60,6 +60,7 @@ class CheckRun {
  private:
   void start(std::uint32_t worker);
   void end(std::uint32_t worker);
+  bool must_wait(const PlannedBatch& batch) const;
   void hand_over(const PlannedBatch& planned);
   void collect(StageAnswers& into);
   // Runs until it is true.

@@ -118,10 +118,11 @@ TEST_CASE_METHOD(Checked, "padding rows have size 0, the slot after the last one
   CHECK(values == std::vector<std::int16_t>{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4});
 }
 
-TEST_CASE_METHOD(Checked, "an answer that follows its batch is that of its row") {
+TEST_CASE_METHOD(Checked,
+                 "an answer that follows its batch is that of its row, with the endpoint of both") {
   const auto thread = worker([](Worker& attached) {
     while (auto batch = attached.next()) {
-      const Answer pending{.kind = Answer::Kind::pending};
+      const Answer pending{.kind = Answer::Kind::pending, .endpoint = true};
       attached.done(*batch, std::array{pending});
       attached.answer(StreamId{1}, 0, {.kind = Answer::Kind::text, .data = "late"});
     }
@@ -129,7 +130,8 @@ TEST_CASE_METHOD(Checked, "an answer that follows its batch is that of its row")
   CheckRun run(settings, streams, folder.path());
   const StageAnswers answers = run.play(stage(), [](std::size_t) {});
   run.end();
-  CHECK(answers.at(0).at(0) == Answer{.kind = Answer::Kind::text, .data = "late"});
+  CHECK(answers.at(0).at(0) ==
+        Answer{.kind = Answer::Kind::text, .data = "late", .endpoint = true});
 }
 
 TEST_CASE_METHOD(Checked, "a command that cannot be run is named") {
