@@ -15,6 +15,7 @@ namespace millrace::checking {
 namespace {
 
 constexpr double most_seconds = 60;
+constexpr std::uint32_t with_pause = 3;     // each third stream
 constexpr std::size_t most_name = 80;       // bytes, without a position
 constexpr std::size_t most_options = 4096;  // bytes, as a worker accepts them
 
@@ -104,16 +105,23 @@ std::vector<StreamFrames> generated_frames(std::uint32_t streams, const FrameTyp
   std::vector<StreamFrames> all;
   for (std::uint32_t i = 0; i < streams; ++i) {
     const std::uint64_t frames = std::uint64_t{body} * draws.between(6, 14) + draws.number(body);
-    all.push_back({"generated-" + std::to_string(i + 1), "",
-                   type.features ? features(type, frames, draws) : audio(type, frames, draws)});
+    std::vector<std::byte> bytes =
+        type.features ? features(type, frames, draws) : audio(type, frames, draws);
+    if (!type.features && i % with_pause == 0) {
+      const auto pause = static_cast<std::uint64_t>(type.rate * (1 + std::abs(noise(draws))));
+      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(frames / 2 * type.bytes()),
+                   pause * type.bytes(), std::byte{0});
+    }
+    all.push_back({"generated-" + std::to_string(i + 1), "", std::move(bytes)});
   }
   return all;
 }
 
-Frames frames_at(const std::string& path, std::uint32_t streams, const FrameType& type,
-                 Draws& draws) {
+Frames frames_at(const std::string& path, const std::string& pipeline, std::uint32_t streams,
+                 const FrameType& type, Draws& draws) {
   training::CatalogSettings settings;
   settings.path = path;
+  settings.pipeline = pipeline;
   settings.frames = type.element;
   settings.rate = type.rate;
   settings.channels = type.values;

@@ -2,7 +2,10 @@
 #include "checking/check_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "base/enum_names.h"
@@ -18,6 +21,8 @@ constexpr std::size_t most_neighbours = 4;  // rows in a line
 constexpr std::size_t most_shown = 200;     // bytes of an answer
 constexpr std::size_t shown_before = 40;    // equal bytes before the first one that differs
 constexpr std::string_view first_column = "stage";
+// Numbers that depend on the order of additions differ by no more than the last one.
+constexpr std::array<std::string_view, 4> small_tolerances{"1e-6", "1e-5", "1e-4", "1e-3"};
 
 // Row number `index` of the batch: rows with frames, then marker rows.
 const PlannedRow& row_at(const PlannedBatch& batch, std::uint32_t index) {
@@ -75,9 +80,10 @@ CheckReport::CheckReport(std::span<const CheckedStream> streams, std::span<const
 
 bool CheckReport::is_equal(const PlannedRow& row, const Played& played,
                            std::vector<std::size_t>& edits) const {
-  std::size_t& left = edits[row.stream];
+  const std::size_t index = answers_index(row, streams_.size());
+  std::size_t& left = edits[index];
   const auto found = answer_edits(played_.front().answers[row.stream][row.row],
-                                  played.answers[row.stream][row.row], tolerance_, left);
+                                  played.answers[index][row.row], tolerance_, left);
   if (found) left -= *found;
   return found.has_value();
 }
@@ -86,16 +92,18 @@ void CheckReport::add(StageAnswers answers) {
   const std::size_t stage = played_.size();
   Played& played = played_.emplace_back();
   played.answers = std::move(answers);
-  played.different.resize(streams_.size());
+  played.different.resize(played.answers.size());
   if (stage == 0) return set_most_edits();
-  std::vector<std::size_t> edits = most_edits_;
+  std::vector<std::size_t> edits;
+  for (std::size_t i = 0; i < played.answers.size(); ++i)
+    edits.push_back(most_edits_[i % streams_.size()]);
   const auto& batches = stages_[stage].batches;
   for (std::size_t batch = 0; batch < batches.size(); ++batch)
     for (std::uint32_t i = 0; i < rows_of(batches[batch]); ++i) {
       const PlannedRow& row = row_at(batches[batch], i);
       if (is_equal(row, played, edits)) continue;
       ++played.count;
-      played.different[row.stream].insert(row.row);
+      played.different[answers_index(row, streams_.size())].insert(row.row);
       if (!first_) first_ = {stage, batch, i};
     }
 }
@@ -131,6 +139,14 @@ std::string CheckReport::first_error() const {
         found != stream.end())
       return shown(found->data, 0);
   return {};
+}
+
+std::size_t CheckReport::distinct() const {
+  std::set<std::tuple<Answer::Kind, std::string_view, bool>> all;
+  for (const auto& stream : played_.front().answers)
+    for (const Answer& answer : stream)
+      if (answer != Answer()) all.emplace(answer.kind, answer.data, answer.endpoint);
+  return all.size();
 }
 
 std::string CheckReport::table() const {
@@ -217,28 +233,57 @@ std::string CheckReport::worker_text(const Place& at) const {
     const PlannedBatch& batch = stages_[at.stage].batches[i];
     for (std::uint32_t j = 0; j < rows_of(batch); ++j)
       if (row_at(batch, j).id == row.id && batch.worker != worker)
-        return text + "; it had " + row_text(row_at(batch, j)) + " from the other one";
+        return text + "; " + row_text(row_at(batch, j)) + " was at the other one";
   }
   return text;
 }
 
 std::string CheckReport::rows_text(const Place& at) const {
-  const std::uint32_t stream = row_at(batch_of(at), at.index).stream;
-  const auto& rows = played_[at.stage].different[stream];
+  const PlannedRow& row = row_at(batch_of(at), at.index);
+  const auto& rows = played_[at.stage].different[answers_index(row, streams_.size())];
   std::string text;
   std::size_t listed = 0;
-  for (const std::uint32_t row : rows)
-    if (++listed <= most_listed) text += (listed > 1 ? " " : "") + std::to_string(row);
+  for (const std::uint32_t each : rows)
+    if (++listed <= most_listed) text += (listed > 1 ? " " : "") + std::to_string(each);
   if (listed > most_listed) text += " …";
   return text + ", " + std::to_string(rows.size()) + " of " +
-         std::to_string(streams_[stream].rows().size());
+         std::to_string(streams_[row.stream].rows().size());
+}
+
+std::string CheckReport::tensor_text(const Place& at) const {
+  const PlannedRow& row = row_at(batch_of(at), at.index);
+  std::uint32_t alone = 0;
+  for (const PlannedBatch& batch : stages_.front().batches)
+    for (const PlannedRow& other : batch.framed)
+      if (other.stream == row.stream && other.row == row.row) alone = batch.rows;
+  return counted_rows(batch_of(at).rows, "") + "; alone " + counted_rows(alone, "");
+}
+
+bool CheckReport::differs_within(double tolerance) const {
+  for (const Played& played : played_)
+    for (std::size_t i = 0; i < played.different.size(); ++i)
+      for (const std::uint32_t row : played.different[i])
+        if (!answer_edits(played_.front().answers[i % streams_.size()][row], played.answers[i][row],
+                          tolerance, 0))
+          return true;
+  return false;
+}
+
+std::optional<std::string> CheckReport::sufficient_tolerance() const {
+  if (batch_of(*first_).rows <= 1) return std::nullopt;  // the batch is that of the stream alone
+  for (const std::string_view text : small_tolerances) {
+    const double tolerance = std::strtod(text.data(), nullptr);
+    if (tolerance > tolerance_ && !differs_within(tolerance)) return std::string(text);
+  }
+  return std::nullopt;
 }
 
 std::string CheckReport::difference() const {
   const Place& at = *first_;
   const PlannedRow& row = row_at(batch_of(at), at.index);
   const std::string alone = text_of(played_.front().answers[row.stream][row.row]);
-  const std::string other = text_of(played_[at.stage].answers[row.stream][row.row]);
+  const std::string other =
+      text_of(played_[at.stage].answers[answers_index(row, streams_.size())][row.row]);
   const auto equal =
       static_cast<std::size_t>(std::ranges::mismatch(alone, other).in1 - alone.begin());
   const std::size_t begin =
@@ -251,9 +296,12 @@ std::string CheckReport::difference() const {
   line("here", shown(other, begin));
   line("stage", std::string(stages_[at.stage].name));
   line("batch", neighbours_text(at));
+  line("tensor", tensor_text(at));
   line("slot", slot_text(at));
   line("worker", worker_text(at));
   line("rows that differ", rows_text(at));
+  if (const auto tolerance = sufficient_tolerance())
+    return text + "The numbers depend a little on the batch: try --tolerance " + *tolerance + ".\n";
   return text + std::string(stages_[at.stage].finding) + '\n';
 }
 

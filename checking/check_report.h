@@ -15,8 +15,13 @@
 
 namespace millrace::checking {
 
-// The answers of a stage: by stream, then by row.
+// The answers of a stage: those of the streams, of their second copies, and so on; then by row.
 using StageAnswers = std::vector<std::vector<Answer>>;
+
+// Index in the answers of a stage.
+inline std::size_t answers_index(const PlannedRow& row, std::size_t streams) {
+  return row.copy * streams + row.stream;
+}
 
 // Compares the answers of the stages with those of the first one, and says what differs. Confined
 // to one thread.
@@ -39,6 +44,8 @@ class CheckReport {
   std::size_t answered() const;
   std::size_t failed() const;
   std::string first_error() const;
+  // The number of distinct answers in the first stage.
+  std::size_t distinct() const;
 
   // A line for each stage, with numbers of batches, of rows, and of rows whose answer differs.
   std::string table() const;
@@ -54,7 +61,7 @@ class CheckReport {
   };
   struct Played {
     StageAnswers answers;
-    std::vector<std::set<std::uint32_t>> different;  // rows, by stream
+    std::vector<std::set<std::uint32_t>> different;  // rows, as the answers
     std::size_t count = 0;                           // the number of these rows
   };
 
@@ -68,6 +75,11 @@ class CheckReport {
   std::string neighbours_text(const Place& at) const;
   std::string worker_text(const Place& at) const;
   std::string rows_text(const Place& at) const;
+  std::string tensor_text(const Place& at) const;
+  // The least power of ten that is a tolerance within which nothing differs, if it is small, and
+  // if only the batch is a reason.
+  std::optional<std::string> sufficient_tolerance() const;
+  bool differs_within(double tolerance) const;
   std::string row_text(const PlannedRow& row) const;
 
   const std::span<const CheckedStream> streams_;

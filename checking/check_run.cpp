@@ -129,8 +129,9 @@ void CheckRun::end() {
 }
 
 StageAnswers CheckRun::play(const Stage& stage, const std::function<void(std::size_t)>& progress) {
-  StageAnswers answers;
-  for (const CheckedStream& stream : streams_) answers.emplace_back(stream.rows().size());
+  StageAnswers answers(streams_.size() * copies_of(stage));
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    answers[i].resize(streams_[i % streams_.size()].rows().size());
   for (std::size_t i = 0; i < stage.batches.size(); ++i) {
     const PlannedBatch& batch = stage.batches[i];
     if (batch.alone || batch.fresh) wait_until([&] { return host_.is_idle(); });
@@ -164,7 +165,7 @@ void CheckRun::hand_over(const PlannedBatch& planned) {
     ReadyRow& ready = into.emplace_back(BatchRow{row.id, Slot{row.slot}, {}}).ready;
     ready.row = cut.row;
     if (cut.row.has_frames()) ready.window = {stream.window(cut), Bytes()};
-    stream_of_[row.id] = row.stream;
+    answers_of_[row.id] = answers_index(row, streams_.size());
     if (row.opens) opened.push_back({row.id, row.slot, stream.name(), stream.options()});
   };
   const BatchRule& rule = settings_.pipeline.batch;
@@ -187,14 +188,14 @@ void CheckRun::collect(StageAnswers& into) {
     const PlannedBatch& batch = *handed_.extract(done.batch).mapped();
     const auto take = [&](const std::vector<PlannedRow>& rows, std::vector<Answer>& answers) {
       for (std::size_t i = 0; i < rows.size(); ++i)
-        into[rows[i].stream][rows[i].row] = std::move(answers[i]);
+        into[answers_index(rows[i], streams_.size())][rows[i].row] = std::move(answers[i]);
     };
     take(batch.framed, done.answers);
     take(batch.marks, done.mark_answers);
   }
   for (wp::LateAnswer& late : host_.take_late()) {
-    const auto found = stream_of_.find(late.stream);
-    if (found == stream_of_.end() || late.seq >= into[found->second].size()) continue;
+    const auto found = answers_of_.find(late.stream);
+    if (found == answers_of_.end() || late.seq >= into[found->second].size()) continue;
     Answer& answer = into[found->second][late.seq];
     if (answer.kind != Answer::Kind::pending) continue;
     late.answer.endpoint |= answer.endpoint;

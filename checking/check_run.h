@@ -83,9 +83,9 @@ class CheckRun {
   std::optional<WorkerServer> server_;
   std::optional<EndlessTask> serving_;
   std::array<std::optional<WorkerProcess>, CheckHost::workers> processes_;
-  std::array<bool, CheckHost::workers> attached_{};  // they have been, since their start
-  std::map<BatchId, const PlannedBatch*> handed_;    // batches that are not done
-  std::unordered_map<StreamId, std::uint32_t> stream_of_;
+  std::array<bool, CheckHost::workers> attached_{};       // they have been, since their start
+  std::map<BatchId, const PlannedBatch*> handed_;         // batches that are not done
+  std::unordered_map<StreamId, std::size_t> answers_of_;  // index in the answers of the stage
 };
 
 }  // namespace millrace::checking

@@ -29,8 +29,7 @@ namespace {
 
 using namespace checking;
 
-// More streams than rows of a batch fill it, and use slots again. More than these take long to
-// play.
+// More of them take long to play: they come as copies where batches are to be full.
 constexpr std::uint32_t least_streams = 6, enough_streams = 18;
 
 struct CheckArguments {
@@ -88,7 +87,7 @@ std::vector<CheckedStream> streams_of(const CheckArguments& arguments,
   if (arguments.streams.empty())
     return cut_streams(generated_frames(streams, pipeline.frames, pipeline.chunk.spec.size, draws),
                        pipeline.frames, pipeline.chunk, draws);
-  auto frames = frames_at(arguments.streams, streams, pipeline.frames, draws);
+  auto frames = frames_at(arguments.streams, pipeline.name, streams, pipeline.frames, draws);
   if (!frames) throw std::invalid_argument("--streams: " + frames.error());
   return cut_streams(std::move(*frames), pipeline.frames, pipeline.chunk, draws);
 }

@@ -87,6 +87,14 @@ class Planner {
 
 }  // namespace
 
+std::uint32_t copies_of(const Stage& stage) {
+  std::uint32_t copies = 1;
+  for (const PlannedBatch& batch : stage.batches)
+    for (const auto* rows : {&batch.framed, &batch.marks})
+      for (const PlannedRow& row : *rows) copies = std::max(copies, row.copy + 1);
+  return copies;
+}
+
 std::vector<Stage> make_stages(std::span<const CheckedStream> streams, const BatchRule& rule,
                                Draws& draws) {
   Planner planner(streams, rule, draws);

@@ -18,8 +18,9 @@ struct PlannedRow {
   std::uint32_t stream = 0;  // index in the streams of the check
   std::uint32_t row = 0;     // number of the row in its stream
   std::uint32_t slot = 0;
-  StreamId id{};       // the stream's id at the worker
-  bool opens = false;  // the stream's first row at this worker, or after it has come back
+  StreamId id{};           // the stream's id at the worker
+  bool opens = false;      // the stream's first row at this worker, or after it has come back
+  std::uint32_t copy = 0;  // of the stream in this stage
 };
 
 struct PlannedBatch {
@@ -33,13 +34,17 @@ struct PlannedBatch {
   std::uint32_t padding() const { return rows - static_cast<std::uint32_t>(framed.size()); }
 };
 
-// A stage of a check: every row of every stream once. Each stage differs from the first one by a
-// condition that a worker must not depend on.
+// A stage of a check: every row of every stream once, or of several copies of it that are streams
+// of their own. Each stage differs from the first one by a condition that a worker must not depend
+// on.
 struct Stage {
   std::string_view name;     // for the table
   std::string_view finding;  // the meaning of a difference that begins here
   std::vector<PlannedBatch> batches;
 };
+
+// The number of copies of each stream: one more than the largest number of a copy.
+std::uint32_t copies_of(const Stage& stage);
 
 // The stages of a check. The rows of the first one are the expected answers:
 //
@@ -49,7 +54,8 @@ struct Stage {
 // - the same by the other worker, in the opposite order
 // - each stream alone, in a slot that was used
 // - with padding rows; left out if a batch has one row
-// - with others, at drawn steps, numbers of rows and slots
+// - with others, at drawn steps, numbers of rows and slots; with copies, so that batches become
+// full
 // - the same by two workers, with moves and padding rows
 //
 // Pure, and the same for the same arguments. `rule` must hold for every batch.

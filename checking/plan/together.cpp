@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "chunker/row_layout.h"
 
 namespace millrace::checking {
+namespace {
+
+constexpr std::uint32_t spare_slots = 2;
+
+}  // namespace
 
 std::uint32_t tensor_rows(const BatchRule& rule, std::uint32_t framed, bool padding, Draws& draws) {
   const std::uint32_t least = padded_length(rule.row_buckets, framed);
@@ -16,32 +20,39 @@ std::uint32_t tensor_rows(const BatchRule& rule, std::uint32_t framed, bool padd
   return padded_length(rule.row_buckets, more);
 }
 
-// Few slots, so that each is used by several streams. Among them is the last one: it is beside the
-// line of padding rows.
+// Few slots more than a full batch needs, so that each is used by several streams. Among them is
+// the last one: it is beside the line of padding rows.
 Together::Together(std::span<const CheckedStream> streams, const BatchRule& rule,
                    bool moves_and_padding, std::uint64_t& next_id, Draws& draws)
     : streams_(streams),
       rule_(rule),
       moves_and_padding_(moves_and_padding),
       next_id_(next_id),
-      draws_(draws),
-      waiting_(streams.size()) {
-  std::iota(waiting_.begin(), waiting_.end(), 0);
-  draws_.shuffle(waiting_);
-  const auto most = std::max<std::size_t>(2, std::min<std::size_t>(rule.rows, streams.size() / 2));
+      draws_(draws) {
+  const std::size_t most = std::min(rule.rows + spare_slots, rule.slots);
+  const auto copies = static_cast<std::uint32_t>((2 * most + streams.size() - 1) / streams.size());
+  for (std::uint32_t copy = copies; copy-- > 0;) {  // the last one begins first
+    std::vector<Waiting> all;
+    for (std::uint32_t stream = 0; stream < streams.size(); ++stream) all.push_back({stream, copy});
+    draws_.shuffle(all);
+    waiting_.insert(waiting_.end(), all.begin(), all.end());
+  }
   for (auto& slots : free_) {
     slots.insert(rule.slots - 1);
-    for (std::uint32_t slot = 0; slots.size() < most && slot < rule.slots; ++slot)
-      slots.insert(slot);
+    for (std::uint32_t slot = 0; slots.size() < most; ++slot) slots.insert(slot);
   }
 }
 
+// A third of the batches are as full as they can be.
 std::vector<PlannedBatch> Together::batches() {
   std::vector<PlannedBatch> batches;
   while (!waiting_.empty() || !active_.empty()) {
     admit();
     const std::uint32_t worker = active_[draws_.number(active_.size())].worker;
-    PlannedBatch batch = batch_of(worker);
+    const bool full = draws_.one_in(3);
+    while (full && !waiting_.empty() && admit_at(worker)) {
+    }
+    PlannedBatch batch = batch_of(worker, full ? rule_.rows : draws_.between(1, rule_.rows));
     if (!batch.framed.empty() || !batch.marks.empty()) batches.push_back(std::move(batch));
   }
   return batches;
@@ -51,13 +62,21 @@ std::vector<PlannedBatch> Together::batches() {
 void Together::admit() {
   while (!waiting_.empty() && (active_.size() < 2 || draws_.one_in(2))) {
     const auto worker = static_cast<std::uint32_t>(moves_and_padding_ ? draws_.number(2) : 0);
-    const auto slot = take_slot(worker);
-    if (!slot && active_.empty()) continue;  // the other worker has one
-    if (!slot) return;
-    active_.push_back(
-        {.stream = waiting_.back(), .worker = worker, .slot = *slot, .id = StreamId{next_id_++}});
-    waiting_.pop_back();
+    if (!admit_at(worker) && !active_.empty()) return;  // without one, the other worker has slots
   }
+}
+
+bool Together::admit_at(std::uint32_t worker) {
+  const auto slot = take_slot(worker);
+  if (!slot) return false;
+  const auto [stream, copy] = waiting_.back();
+  active_.push_back({.stream = stream,
+                     .worker = worker,
+                     .slot = *slot,
+                     .id = StreamId{next_id_++},
+                     .copy = copy});
+  waiting_.pop_back();
+  return true;
 }
 
 std::optional<std::uint32_t> Together::take_slot(std::uint32_t worker) {
@@ -67,10 +86,9 @@ std::optional<std::uint32_t> Together::take_slot(std::uint32_t worker) {
   return slots.extract(chosen).value();
 }
 
-PlannedBatch Together::batch_of(std::uint32_t worker) {
+PlannedBatch Together::batch_of(std::uint32_t worker, std::uint64_t most) {
   PlannedBatch batch{.worker = worker};
   draws_.shuffle(active_);
-  const std::uint64_t most = draws_.one_in(3) ? rule_.rows : draws_.between(1, rule_.rows);
   for (Active& stream : active_) {
     if (stream.worker != worker || batch.framed.size() >= most) continue;
     if (!move(stream)) take(stream, batch);
@@ -89,7 +107,8 @@ PlannedBatch Together::batch_of(std::uint32_t worker) {
 void Together::take(Active& stream, PlannedBatch& batch) {
   const std::size_t rows = streams_[stream.stream].rows().size();
   const auto add = [&](std::vector<PlannedRow>& into) {
-    into.push_back({stream.stream, stream.row++, stream.slot, stream.id, stream.opens});
+    into.push_back(
+        {stream.stream, stream.row++, stream.slot, stream.id, stream.opens, stream.copy});
     batch.alone |= std::exchange(stream.opens, false);
     stream.moved = false;
   };

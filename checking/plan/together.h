@@ -14,7 +14,8 @@ namespace millrace::checking {
 
 // Draws the batches of a stage in which streams share batches: when each stream begins, which of
 // them are in a batch, in which order, in which slots, and beside how many padding rows. With two
-// workers, a stream moves to the other one where it has RESET(worker_lost).
+// workers, a stream moves to the other one where it has RESET(worker_lost). Streams come again, as
+// copies, so that there are enough for full batches in slots that were used.
 //
 // Confined to one thread.
 class Together {
@@ -32,10 +33,17 @@ class Together {
     StreamId id{};
     bool opens = true;
     bool moved = false;  // for its next row
+    std::uint32_t copy = 0;
+  };
+  struct Waiting {
+    std::uint32_t stream = 0, copy = 0;
   };
 
   void admit();
-  PlannedBatch batch_of(std::uint32_t worker);
+  // The next stream that waits begins at this worker; false: it has no slot.
+  bool admit_at(std::uint32_t worker);
+  // Adds rows to the batch up to this number.
+  PlannedBatch batch_of(std::uint32_t worker, std::uint64_t most);
   bool move(Active& stream);
   // Adds the next rows of the stream that may be in this batch.
   void take(Active& stream, PlannedBatch& batch);
@@ -50,7 +58,7 @@ class Together {
   std::uint64_t& next_id_;
   Draws& draws_;
   std::array<std::set<std::uint32_t>, 2> free_;  // slots, by worker
-  std::vector<std::uint32_t> waiting_;           // streams
+  std::vector<Waiting> waiting_;
   std::vector<Active> active_;
 };
 

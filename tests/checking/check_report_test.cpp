@@ -66,6 +66,7 @@ TEST_CASE_METHOD(Reported, "the first row that differs is described with its bat
         "  here              5\n"
         "  stage             together\n"
         "  batch             2 rows, this is number 1; 2 padding rows; beside \"b\" row 1\n"
+        "  tensor            4 rows; alone 1 row\n"
         "  slot              7, which was not used before\n"
         "  worker            the first one\n"
         "  rows that differ  1, 1 of 3\n"
@@ -80,13 +81,24 @@ TEST_CASE_METHOD(
   CHECK_THAT(other.difference(),
              Catch::Contains("slot              1, which had \"b\" row 2 before"));
   CHECK_THAT(other.difference(),
-             Catch::Contains("the first one; it had \"b\" row 0 from the other one"));
+             Catch::Contains("the first one; \"b\" row 0 was at the other one"));
   const CheckReport first = report({{json("0"), json("2"), {}}, {json("3"), json("4"), {}}});
   CHECK_THAT(first.difference(), Catch::Contains("flags START,RESET,SEGMENT, reason start."));
 }
 
 TEST_CASE_METHOD(Reported, "answers within the tolerance do not differ") {
   CHECK_FALSE(report({{json("1.1"), json("2"), {}}, {json("3"), json("4"), {}}}, 0.2).differs());
+}
+
+TEST_CASE_METHOD(Reported, "small differences of numbers in larger batches suggest a tolerance") {
+  const std::string suggests = "try --tolerance 1e-4.\n";
+  CHECK_THAT(report({{json("1"), json("2.0001"), {}}, {json("3"), json("4"), {}}}).difference(),
+             Catch::EndsWith(suggests));
+  CHECK_THAT(report({{json("1"), json("2.01"), {}}, {json("3"), json("4.0001"), {}}}).difference(),
+             Catch::EndsWith("They are mixed.\n"));
+  stages[1].batches[1].rows = 1;
+  CHECK_THAT(report({{json("1"), json("2.0001"), {}}, {json("3"), json("4"), {}}}).difference(),
+             Catch::EndsWith("They are mixed.\n"));
 }
 
 TEST_CASE_METHOD(Reported, "the texts of a stream may differ by a part of all their characters") {
@@ -116,4 +128,18 @@ TEST_CASE_METHOD(Reported, "errors of streams alone are counted") {
   CHECK(made.answered() == 2);
   CHECK(made.failed() == 1);
   CHECK(made.first_error() == "no model");
+}
+
+TEST_CASE_METHOD(Reported, "distinct answers are those of rows with an answer or an endpoint") {
+  CheckReport made(streams, stages, 2, 0);
+  made.add({{json("1"), json("1"), {}}, {json("1"), {.endpoint = true}, {}}});
+  CHECK(made.distinct() == 2);
+}
+
+TEST_CASE_METHOD(Reported, "each copy of a stream has its own answers") {
+  stages[1].batches[0].framed[1].copy = 1;
+  const CheckReport other = report(
+      {{json("0"), json("2"), {}}, {json("3"), json("4"), {}}, {json("5"), {}, {}}, {{}, {}, {}}});
+  CHECK_THAT(other.difference(), Catch::Contains("  here              5\n"));
+  CHECK(other.table().ends_with("together         3         6           1\n"));
 }

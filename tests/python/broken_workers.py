@@ -132,12 +132,35 @@ class Float(Model):
     """A right model whose numbers depend a little on the batch."""
 
     def answers(self, batch):
-        return [answer + 0.001 * batch.rows for answer in super().answers(batch)]
+        return [answer + 0.0001 * batch.rows for answer in super().answers(batch)]
 
 
 class Fails(Model):
     def answers(self, batch):
         raise ValueError("no model")
+
+
+class FailsOnce(Model):
+    """Has an error for one row, also when its stream is alone."""
+
+    def answers(self, batch):
+        return [RuntimeError("too short") if row.flags & int(Flag.LAST) else answer
+                for row, answer in zip(batch.framed, super().answers(batch))]
+
+
+class Constant(Model):
+    def answers(self, batch):
+        return ["hello"] * len(batch.framed)
+
+
+class FullBatchLosesLast(Model):
+    """Loses the last row of a full batch alone."""
+
+    def answers(self, batch):
+        answers = super().answers(batch)
+        if len(answers) == 8:
+            answers[-1] = None
+        return answers
 
 
 class Silent(Model):
@@ -159,12 +182,11 @@ class Talks(Model):
 
 FAULTS = {each.__name__: each for each in (
     Model, StateByRow, ResetIgnored, ResetLate, PaddingUpdates, NotClearedAfterEnd, BatchNorm, LastRowLost, SharedState, NeverReset,
-    WrongOrder, LeftContextAsBody, Float, Fails, Silent, Dies, Talks)}
+    WrongOrder, LeftContextAsBody, Float, Fails, FailsOnce, Constant,
+    FullBatchLosesLast, Silent, Dies, Talks)}
 
 
 def main():
-    if sys.argv[1] == "NeverAttaches":
-        sys.exit(3)
     with millrace.Worker(pipeline=sys.argv[2] if len(sys.argv) > 2 else "default", reattach=False) as worker:
         model = FAULTS[sys.argv[1]](worker)
         worker.run(lambda batch: model.answers(batch) if batch.rows else None)

@@ -42,15 +42,17 @@ const std::vector<BatchRule> rules{{.slots = 64, .rows = 8},
 
 }  // namespace
 
-TEST_CASE("each stage has each row of each stream once, in order") {
+TEST_CASE("each stage has each row of each copy of a stream once, in order") {
   for (const BatchRule& rule : rules) {
     const Plan plan(rule);
     for (const Stage& stage : plan.stages) {
-      std::map<std::uint32_t, std::vector<std::uint32_t>> rows;
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> rows;
       for (const PlannedBatch& batch : stage.batches)
-        for (const PlannedRow& row : rows_of(batch)) rows[row.stream].push_back(row.row);
-      REQUIRE(rows.size() == plan.streams.size());
-      for (auto& [stream, numbers] : rows) {
+        for (const PlannedRow& row : rows_of(batch))
+          rows[{row.stream, row.copy}].push_back(row.row);
+      REQUIRE(rows.size() == plan.streams.size() * copies_of(stage));
+      for (auto& [place, numbers] : rows) {
+        const std::uint32_t stream = place.first;
         // the runs of the second stage are in the opposite order
         if (stage.name.starts_with("alone")) std::ranges::sort(numbers);
         REQUIRE(numbers.size() == plan.streams[stream].rows().size());
@@ -141,6 +143,15 @@ TEST_CASE("alone a run has a slot that its worker has never used") {
         if (rows[0].opens) REQUIRE(used.insert(rows[0].slot).second);
       }
     }
+  }
+}
+
+TEST_CASE("batches become full, also if they have more rows than there are streams") {
+  for (const std::uint32_t rows : {1, 8, 16, 32, 64}) {
+    const Plan plan({.slots = std::max(rows, 8u), .rows = rows}, 18);
+    for (const std::size_t stage : {plan.stages.size() - 2, plan.stages.size() - 1})
+      CHECK(std::ranges::any_of(plan.stages[stage].batches,
+                                [&](auto& batch) { return batch.framed.size() == rows; }));
   }
 }
 
