@@ -95,6 +95,7 @@ std::vector<CheckedStream> streams_of(const CheckArguments& arguments,
 void play(CheckRun& run, const std::vector<Stage>& stages, CheckReport& report, Console& console) {
   Progress progress(console.err, console.terminal);
   const Termination termination([&run] { run.stop(); });
+  progress.show("starting the worker", Clock::now());
   for (const Stage& stage : stages) {
     report.add(run.play(stage, [&](std::size_t batches) {
       progress.show(std::string(stage.name) + ": " + std::to_string(batches) + " of " +
@@ -103,7 +104,6 @@ void play(CheckRun& run, const std::vector<Stage>& stages, CheckReport& report, 
     }));
     if (report.failed() == report.answered()) break;  // there is nothing to compare
   }
-  run.end();
 }
 
 // True if the worker passes.
@@ -117,13 +117,19 @@ bool print(const CheckReport& report, double tolerance, std::ostream& out) {
     out << "The worker has answered no row: nothing was compared.\n";
     return false;
   }
-  if (report.failed() > 0)
+  if (report.failed() > 0) {
     out << report.failed() << " of " << counted(report.answered(), "answer")
         << " to streams alone are errors. The first: " << report.first_error() << '\n';
-  if (report.failed() == report.answered()) return false;
+    return false;
+  }
+  if (report.distinct() == 1) {
+    out << "All answers are equal: give --streams with signals that the worker answers "
+           "differently.\n";
+    return false;
+  }
   out << "The worker passes: each stream gets the answers that it gets alone";
   if (tolerance > 0) out << ", within the tolerance";
-  out << ".\n";
+  out << ".\n" << report.distinct() << " answers are distinct.\n";
   return true;
 }
 
@@ -150,6 +156,7 @@ void check_worker(const CheckArguments& arguments, Console& console) {
   }
   if (!print(report, arguments.tolerance, console.out)) console.exit_code = 1;
   if (!console.out.flush()) throw std::runtime_error("the report cannot be written");
+  run.end();
 }
 
 void add_options(Command& command, CheckArguments& into) {

@@ -75,8 +75,13 @@ class CheckWorker(unittest.TestCase):
             self.assertEqual((checked.returncode, checked.stderr), (code, LEFT), checked.stdout)
         self.assertIn('stream "a-b" row 0', checked.stdout)
 
-    def test_a_worker_without_answers_does_not_pass(self):
-        for fault, text in ("Silent", "has answered no row: nothing was compared"), ("Fails", "The first: ValueError: no model"):
+    def test_a_worker_whose_answers_show_nothing_does_not_pass(self):
+        for fault, text in (
+            ("Silent", "has answered no row: nothing was compared"),
+            ("Fails", "The first: ValueError: no model"),
+            ("FailsOnce", "The first: RuntimeError: too short"),
+            ("Constant", "All answers are equal: give --streams"),
+        ):
             checked = self.check(fault)
             self.assertEqual(checked.returncode, 1)
             self.assertIn(text, checked.stdout)
