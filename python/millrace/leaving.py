@@ -2,6 +2,7 @@
 """How ``Worker.run`` leaves at a signal."""
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -32,7 +33,8 @@ class Leaving:
         if threading.current_thread() is threading.main_thread():
             for number, default in _DEFAULTS.items():
                 if signal.getsignal(number) == default:
-                    self._former[number] = signal.signal(number, self._receive)
+                    self._former[number] = default  # first: the signal may come at once
+                    signal.signal(number, self._receive)
         return self
 
     def __exit__(
@@ -52,11 +54,17 @@ class Leaving:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self._restore()
+        if os.getpid() == 1 and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            self._former[signal.SIGTERM] = signal.SIG_DFL  # the kernel ignores it for the first process of a container
+            signal.signal(signal.SIGTERM, self._end)
         self.at = signal.Signals(number).name
         self._leave()
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        os._exit(128 + number)
 
     def _restore(self) -> None:
         while self._former:
             number, former = self._former.popitem()
-            if signal.getsignal(number) == self._receive:  # the program may have set its own since
+            if signal.getsignal(number) in (self._receive, self._end):  # the program may have set its own since
                 signal.signal(number, former)

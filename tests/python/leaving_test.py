@@ -87,16 +87,23 @@ class Leaving(WorkerTest):
         with self.assertRaises(KeyboardInterrupt):
             worker.run(lambda _: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
 
-    def test_a_second_signal_ends_the_process(self):
-        worker = Process(sys.executable, "-c", RUNS, environment={"MILLRACE_WORKERS": self.served.workers})
+    def ends_at_the_second_signal(self, program, status):
+        worker = Process(sys.executable, "-c", program, environment={"MILLRACE_WORKERS": self.served.workers})
         self.addCleanup(worker.kill)
         stream = self.stream()
         stream.frames(1, 2, 3, 4)
         stream.received("result")
         worker.process.send_signal(signal.SIGTERM)
         wait_for(lambda: any("waiting: 1" in line for line in worker.errors), "the log of the worker")
-        self.assertEqual(worker.stop(signal.SIGTERM), -signal.SIGTERM)
+        self.assertEqual(worker.stop(signal.SIGTERM), status)
         self.assertEqual(worker.lines, ["runs"])
+
+    def test_a_second_signal_ends_the_process(self):
+        self.ends_at_the_second_signal(RUNS, -signal.SIGTERM)
+
+    def test_a_second_signal_also_ends_the_first_process_of_a_container(self):
+        """The kernel ignores a signal with the default effect there."""
+        self.ends_at_the_second_signal("import os; os.getpid = lambda: 1" + RUNS, 128 + signal.SIGTERM)
 
     def test_the_signals_have_their_former_handlers_afterwards(self):
         worker = self.worker()
