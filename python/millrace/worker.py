@@ -21,7 +21,7 @@ from millrace.rows import Row
 
 _log = logging.getLogger("millrace")
 
-_POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
+_POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted, and run() whether a signal came
 _REPORT_PERIOD = 1.0  # seconds: how often a worker that leaves at a signal looks for news about its streams
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
 PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
@@ -128,11 +128,14 @@ class Worker(PipelineProperties):
         Raises WorkerError if the worker cannot continue, for example DeviceError. Raises RuntimeError if the program
         holds ``credits`` batches already.
         """
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        return self._next(math.inf if timeout is None else time.monotonic() + timeout)
+
+    def _next(self, deadline: float, longest: float = math.inf) -> Batch | None:
+        """As ``next``. ``longest``: limit of the wait for a batch while the worker is attached, in seconds."""
         while not self._closed:
-            left = None if timeout is None else max(deadline - time.monotonic(), 0)
+            left = min(max(deadline - time.monotonic(), 0), longest)
             try:
-                batch = self._core.next(left)
+                batch = self._core.next(None if left == math.inf else left)
             except WorkerError as error:
                 if not self._may_return(error):
                     raise
@@ -172,7 +175,7 @@ class Worker(PipelineProperties):
         Raises the errors of ``next``, and DeviceError if the device fails.
         """
         failures = QuietLog()
-        with Leaving(self._leave) as leaving:
+        with Leaving(self.bye) as leaving:  # not interrupt: a send() would return too early
             gc.collect()
             gc.freeze()
             for batch in self._until_left(leaving):
@@ -189,17 +192,13 @@ class Worker(PipelineProperties):
         """Yields batches as ``__iter__`` does. At a signal they end when the worker has left."""
         interruptions = self._interruptions
         while True:
-            batch = self.next(_REPORT_PERIOD if leaving.at else None)
+            batch = self._next(math.inf, _REPORT_PERIOD if leaving.at else _POLL_PERIOD)
             if leaving.at:
                 leaving.report(*self._core.streams, self.company)
             if batch is not None:
                 yield batch
-            elif not leaving.at or self._core.ended or self._closed or self._interruptions != interruptions:
+            elif self._outage or self._core.ended or self._closed or self._interruptions != interruptions:
                 return
-
-    def _leave(self) -> None:
-        self.bye()
-        self._core.interrupt()  # a next() that waits without a limit returns
 
     def send(self, stream: SupportsIndex, data: Any, *, wait: float | None = 0) -> bool:
         """Sends a message to the client of a stream that has a slot of this worker. Any thread may call it at any time,

@@ -6,8 +6,11 @@ import sys
 import threading
 import unittest
 
-from harness import Process, wait_for
+import numpy as np
+from harness import PATIENCE, Process, wait_for
 from streams import WorkerTest
+
+import millrace
 
 RUNS = """
 import millrace
@@ -59,6 +62,26 @@ class Leaving(WorkerTest):
 
     def test_at_ctrl_c_a_worker_gives_its_streams_away_and_logs_it(self):
         self.leaves_at(signal.SIGINT)
+
+    def test_a_send_that_waits_for_room_goes_on_waiting(self):
+        worker = self.worker()
+        stream = self.enterContext(millrace.Client(f"ws://127.0.0.1:{self.served.port}").open(format="s16le"))
+        stream.send(np.arange(4, dtype=np.int16))
+        sent = []
+
+        def step(batch):
+            if not batch.rows or sent:
+                return
+            number = batch.framed[0].stream
+            while worker.send(number, bytes(1000), wait=0.5):
+                pass
+            signal.raise_signal(signal.SIGTERM)
+            self.meanwhile(lambda: [None for _ in stream])  # takes the messages
+            sent.append(worker.send(number, "last", wait=PATIENCE))
+            stream.end()
+
+        worker.run(step)
+        self.assertEqual(sent, [True])
 
     def test_without_another_worker_its_streams_stay_until_they_end(self):
         worker, stream = self.worker(), self.stream()
