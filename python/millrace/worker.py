@@ -22,6 +22,7 @@ from millrace.rows import Row
 _log = logging.getLogger("millrace")
 
 _POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted, and run() whether a signal came
+_ROW_BUCKETS = 9  # their place in Welcome, the last
 _REPORT_PERIOD = 1.0  # seconds: how often a worker that leaves at a signal looks for news about its streams
 _ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
 PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
@@ -97,6 +98,7 @@ class Worker(PipelineProperties):
         self._settings = (url or "", pipeline, name or own_name(), whole("credits", credits, 1, 1024), device)
         self._reattach = math.inf if reattach is True else longest_outage
         self._leaving = self._closed = self._interrupted = False
+        self._warmed_up = warm_up is not None
         self._interruptions = 0
         self._outage: Outage | None = None
         described = None
@@ -304,7 +306,9 @@ class Worker(PipelineProperties):
             attached.interrupt()
 
     def _check_shape(self, attached: _core.Attachment) -> None:
-        if attached.welcome != self._welcome:
+        # row_buckets say which shapes were warmed up. A model that takes any number of rows needs no more than the most.
+        same = len(self._welcome) if self._warmed_up else _ROW_BUCKETS
+        if attached.welcome[:same] != self._welcome[:same]:
             attached.close()
             raise Refused("the batches of the pipeline have another shape now: start the worker again", "pipeline")
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a service tells of a pipeline before a worker attaches, and the warm-up of a model."""
 import os
+import signal
 import tempfile
 import threading
 import unittest
 
 import numpy as np
+from harness import PATIENCE
 from remote_test import Remote
 from streams import WorkerTest
 
@@ -107,6 +109,22 @@ class Remotely(Remote, Described):
 
 
 class Changed(WorkerTest):
+    def test_only_a_worker_that_has_warmed_up_depends_on_the_row_buckets(self):
+        other = self.service(self.pipeline.replace("rows = 4", "row_buckets = [2, 4]"))
+        with tempfile.TemporaryDirectory() as folder:
+            socket = os.path.join(folder, "workers.sock")
+            os.symlink(self.served.workers.removeprefix("unix:"), socket)
+            warmed, plain = (millrace.Worker(f"unix:{socket}", warm_up=warm_up) for warm_up in (lambda _: None, None))
+            self.addCleanup(warmed.close)
+            self.addCleanup(plain.close)
+            os.unlink(socket)
+            os.symlink(other.workers.removeprefix("unix:"), socket)
+            self.served.stop(signal.SIGKILL)
+            with self.assertRaisesRegex(millrace.Refused, "have another shape now"):
+                warmed.next(PATIENCE)
+            while plain.attachments < 2:
+                self.assertIsNone(plain.next(PATIENCE / 10))
+
     def test_a_pipeline_that_has_changed_since_its_description_refuses_the_worker(self):
         other = self.service(self.pipeline.replace("rows = 4", "rows = 3"))
         with tempfile.TemporaryDirectory() as folder:
