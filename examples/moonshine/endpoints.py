@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import millrace
 
 WINDOW, CONTEXT = 512, 64  # samples that the model takes at a time, and those before them
-CHUNK: dict[str, Any] = {"size": 3 * WINDOW, "left": CONTEXT, "align": "body", "pad": "zero"}  # a row has three windows
+# A row has three windows, and the next row begins behind them.
+CHUNK: dict[str, Any] = {"size": 3 * WINDOW, "step": 3 * WINDOW, "left": CONTEXT, "right": 0, "align": "body", "pad": "zero"}
 SPEECH = 0.5  # the probability above which a window is speech
 SILENCE = 9600  # samples without speech that end a segment
 NO_SPEECH = -1
@@ -51,7 +52,9 @@ class Endpoints:
     def of(self, batch: millrace.Batch) -> NDArray[np.bool_]:
         """Returns for each row whether its segment ends: there was speech, and then silence."""
         begins = batch.slot[batch.reset]
-        self._state[:, begins], self._quiet[begins] = 0, NO_SPEECH
+        self._state[:, begins] = 0
+        segments = batch.slot[(batch.flags & (millrace.Flag.RESET | millrace.Flag.SEGMENT)) != 0]
+        self._quiet[segments] = NO_SPEECH  # a segment may also end by a flush or its greatest length
         for at in range(0, CHUNK["size"], WINDOW):
             rows = np.flatnonzero(batch.size > at)
             if not len(rows):  # ONNX Runtime ends the process over this model without rows

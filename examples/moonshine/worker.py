@@ -6,6 +6,7 @@ text of the segment so far, and the final text at its end."""
 import argparse
 import signal
 import sys
+from typing import Any
 
 import endpoints
 import numpy as np
@@ -21,7 +22,7 @@ def corrections(worker: millrace.Worker, silero: bool = False) -> list[str]:
     """Returns the lines that the pipeline needs for this model, without those that it has: mono audio, with each frame in one
     row, and in rows that are not too long. ``silero``: rows have the windows of Silero VAD."""
     if silero:
-        size, fits = "1536, left = 64", endpoints.CHUNK.items() <= worker.chunk.items()
+        size, fits = "1536, left = 64", _has_windows(worker.chunk)
     else:
         size, fits = '"100ms"', _each_frame_once(worker) and LONGEST + worker.width <= MODEL_LIMIT
     lines = {
@@ -31,6 +32,10 @@ def corrections(worker: millrace.Worker, silero: bool = False) -> list[str]:
         f"chunk = {{ size = {size} }}": fits,
     }
     return [line for line, there in lines.items() if not there]
+
+
+def _has_windows(chunk: dict[str, Any]) -> bool:
+    return endpoints.CHUNK.items() <= (chunk | {"step": chunk["step"] or chunk["size"]}).items()  # 0: as long as the body
 
 
 def _each_frame_once(worker: millrace.Worker) -> bool:

@@ -78,7 +78,7 @@ class Ends(unittest.TestCase):
             here = [(slot, row) for slot, row in zip(rows, together) if row] + [(6, (np.zeros(64 + ROW), 0, False))]
             windows, sizes, resets = zip(*(row for _, row in here))
             ends = model.of(types.SimpleNamespace(slot=np.array([slot for slot, _ in here]), size=np.array(sizes),
-                                                  reset=np.array(resets), data=np.array(windows, np.float32)[:, :, None]))
+                                                  reset=np.array(resets), flags=np.where(resets, 2, 0), data=np.array(windows, np.float32)[:, :, None]))
             for (slot, _), end in zip(here[:-1], ends):
                 found[slot].append(bool(end))
         self.assertEqual(found, expected)
@@ -91,6 +91,23 @@ class Ends(unittest.TestCase):
         for at in range(0, len(samples), ROW):
             size = min(ROW, len(samples) - at)
             yield np.where(np.arange(64 + ROW) < 64 + size, padded[at:at + 64 + ROW], 0), size, at == 0
+
+    def test_the_silence_of_a_segment_that_ended_otherwise_does_not_end_the_next(self):
+        probability = iter([1.0, *[0.0] * 30])  # of one window of speech, and then silence
+        model = endpoints.Endpoints(lambda windows, state: (np.array([next(probability)]), state), 1)
+
+        def ends(flags):
+            return bool(model.of(types.SimpleNamespace(slot=np.zeros(1, int), size=np.array([ROW]), reset=np.array([bool(flags & millrace.Flag.RESET)]),
+                                                       flags=np.array([int(flags)]), data=np.zeros((1, 64 + ROW, 1), np.float32)))[0])
+
+        first = [ends(millrace.Flag.START | millrace.Flag.RESET | millrace.Flag.SEGMENT), ends(0), ends(millrace.Flag.LAST)]
+        self.assertEqual([*first, ends(millrace.Flag.SEGMENT), *(ends(0) for _ in range(5))], [False] * 9)
+
+    def test_only_the_chunks_of_the_model_are_taken(self):
+        right = {"size": 1536, "step": 0, "left": 64, "right": 0, "align": "body", "pad": "zero"}
+        for other, fits in ({}, True), ({"step": 1536}, True), ({"step": 768}, False), ({"step": 2000}, False), ({"right": 64}, False):
+            attached = types.SimpleNamespace(rate=16000, channels=1, dtype=np.float32, chunk=right | other)
+            self.assertEqual(worker.corrections(attached, silero=True) == [], fits, other)
 
     def test_a_missing_model_is_an_error_with_the_command_that_installs_it(self):
         with mock.patch.object(sys, "path", []), self.assertRaisesRegex(RuntimeError, "missing: pip install --no-deps silero-vad$"):
