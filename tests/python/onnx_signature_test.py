@@ -4,6 +4,7 @@ import tempfile
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -88,13 +89,38 @@ class Signatures(ConfigurationTest):
         self.refuses(FITS, "states.h.initial: tensor(float) [L, N, 16] has no fixed shape: write an array, not 0", longer)
         self.refuses(FITS.replace('"new_h"', '{ output = "new_h", initial = "g.npy" }'),
                      "states.h.initial: [Errno 2] No such file or directory: 'FOLDER/g.npy'")
+        (self.folder / "empty.npy").touch()
+        self.refuses(FITS.replace('"new_h"', '{ output = "new_h", initial = "empty.npy" }'), "states.h.initial: No data left in file")
         self.refuses(FITS.replace('"new_n"', '{ output = "new_n", initial = 0.5 }'), "states.n.initial: it must be tensor(int64), not 0.5")
 
     def test_fixed_inputs_have_the_type_and_shape_of_the_model(self):
         self.assertEqual(self.signature(FITS).inputs["sr"][0].dtype, np.int64)
         self.refuses(FITS.replace("16000", "0.5"), "inputs.sr: it must be tensor(int64), not 0.5")
         self.refuses(FITS.replace("16000", '"fast"'), "inputs.sr: it must be tensor(int64), not 'fast'")
+        gains = [*INPUTS, port("gain", "float", "N", 4)]
+        for given, value, shape in (("2", 2, [None, 4]), ("[[1, 2, 3, 4]]", [[1, 2, 3, 4]], [None, 4]), ("[1, 2, 3, 4]", [1, 2, 3, 4], [None, 4]),
+                                    ("[[1, 2, 3, 4], [5, 6, 7, 8]]", [[1, 2, 3, 4], [5, 6, 7, 8]], [2, 4])):
+            array, filled = self.signature(FITS.replace("16000", f"16000, gain = {given}"), gains).inputs["gain"]
+            self.assertEqual((array.tolist(), filled), (value, shape))
+        words = [*INPUTS, port("words", "float", "N", "M")]
+        self.assertEqual(self.signature(FITS.replace("16000", "16000, words = [1, 2, 3]"), words).inputs["words"][1], [None, 3])
+        self.refuses(FITS.replace("16000", "16000, words = 1"), "inputs.words: tensor(float) [N, M] has no fixed shape: write an array, not 1", words)
         self.refuses(FITS.replace("sr", "rate"), "inputs: the model has no input rate; its inputs: x, h, n, sr")
+
+    def test_numbers_that_the_type_of_an_input_cannot_hold_are_refused(self):
+        for type, given in (("int16", "70000"), ("uint8", "-1"), ("float", "1e300"), ("int64", "nan"), ("bool", "2")):
+            self.refuses(FITS.replace("16000", given), f"inputs.sr: it must be tensor({type}), not {given.replace('1e300', '1e+300')}",
+                         [*INPUTS[:3], port("sr", type)])
+        for type, given in (("int16", "-32768"), ("float", "-inf"), ("float16", "0.1"), ("int64", "1.0"), ("bool", "1")):
+            self.assertEqual(self.signature(FITS.replace("16000", given), [*INPUTS[:3], port("sr", type)]).inputs["sr"][0].ndim, 0)
+
+    def test_lengths_are_integers_for_an_output_with_time(self):
+        lengths = FITS + 'answer = { output = "z", lengths = "l" }'
+        z = port("z", "float", "N", 5, 4)
+        self.assertEqual(self.signature(lengths, INPUTS, [*OUTPUTS, z, port("l", "int32", "N")]).outputs[:2], ["z", "l"])
+        self.refuses(lengths, "answer.lengths: output l must have an integer for each row, not tensor(float) [N]", INPUTS, [*OUTPUTS, z, port("l", "float", "N")])
+        self.refuses(lengths.replace("z", "y"), "answer.lengths: output y is tensor(float) [N, 3], which has no axis of time behind the rows",
+                     INPUTS, [*OUTPUTS, port("l", "int64", "N")])
 
     def test_the_answer_is_one_output_and_fits_its_names(self):
         more = [*OUTPUTS, port("z", "float", "N", 5, 4)]
@@ -155,6 +181,15 @@ class Keys(ConfigurationTest):
         for text, names in (("a\nb c\n", ["a", "b c"]), ("b 1\n<blk> 0\n", ["<blk>", "b"]), ("1\n2\n", ["1", "2"])):
             path.write_text(text)
             self.assertEqual(self.read("answer = { labels = 'names.txt' }").answer.labels, names)
+        self.path.write_text("answer = { labels = 'names.txt' }")
+        path.write_bytes("<blk> 0\nß 1\n\u2028 2\n\u0085 3\n 4\n".encode())
+        with mock.patch("locale.getpreferredencoding", lambda *_: "ascii"):
+            self.assertEqual(read(self.path).answer.labels, ["<blk>", "ß", "\u2028", "\u0085", " "])
+        path.write_bytes("a\n\u2028\n".encode())
+        self.assertEqual(read(self.path).answer.labels, ["a", "\u2028"])
+        path.write_bytes(b"\xff\n")
+        with self.assertRaisesRegex(ValueError, "answer.labels: 'utf-8' codec can't decode"):
+            read(self.path)
         path.write_text("a 0\nb 2\n")
         self.refuses("answer = { labels = 'names.txt' }", "answer.labels: the numbers in names.txt must be 0 to 1, each once")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration of ``millrace-onnx-worker``: a TOML file."""
 
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ else:
     import tomli as tomllib
 
 _NUMBER, _NAMES, _ARRAY = (int, float), (str, list), (int, float, list, str)
+_NUMBERED = re.compile(r"(?:(.*?)[ \t]+)?([0-9]+)[ \t]*")  # a name, and its number behind it
 _KINDS: dict[Any, str] = {
     str: "a string",
     int: "an integer",
@@ -69,7 +71,7 @@ def read(path: Path) -> Configuration:
     Raises OSError if a file cannot be read, and ValueError if one is wrong: the message names the key.
     """
     try:
-        given = tomllib.loads(path.read_text())
+        given = tomllib.loads(path.read_text("utf-8"))
         _check("", given, chunk=dict, states=dict, inputs=dict, answer=dict, pipeline=dict)
         chunk = given.get("chunk", {})
         _check("chunk.", chunk, input=str, axes=str, sizes=str)
@@ -117,12 +119,13 @@ def _names(place: str, given: Any, folder: Path) -> list[str]:
         names = given
     else:
         try:
-            names = (folder / given).read_text().splitlines()
-        except OSError as error:
+            text = (folder / given).read_text("utf-8").removesuffix("\n")
+        except (OSError, UnicodeError) as error:
             raise ValueError(f"{place}: {error}") from error
-        pairs = [line.rsplit(maxsplit=1) for line in names]
-        if names and all(pair[-1:] and pair[-1].isdecimal() for pair in pairs) and any(len(pair) == 2 for pair in pairs):
-            numbered: dict[int, str] = {int(pair[-1]): pair[0] if len(pair) == 2 else " " for pair in pairs}
+        names = text.split("\n") if text else []  # other line breaks of Unicode, such as U+2028, are tokens
+        pairs = [_NUMBERED.fullmatch(line) for line in names]
+        if all(pairs) and any(pair and pair[1] for pair in pairs):
+            numbered = {int(pair[2]): pair[1] or " " for pair in pairs if pair}
             if sorted(numbered) != list(range(len(names))):
                 raise ValueError(f"{place}: the numbers in {given} must be 0 to {len(names) - 1}, each once")
             names = [numbered[number] for number in range(len(names))]

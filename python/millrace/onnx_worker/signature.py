@@ -174,7 +174,7 @@ def _held(name: str, state: State, given: Port, produced: Port, rows: int | str 
         if None in whole:
             raise ValueError(f"{_described(given)} has no fixed shape: write an array, not {state.initial!r}")
         filled = np.broadcast_to(initial, [length or 0 for length in whole])
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError) as error:
         raise ValueError(f"{place}.initial: {error}") from error
     return Held(name, produced.name, axis, np.expand_dims(filled, axis))
 
@@ -182,18 +182,24 @@ def _held(name: str, state: State, given: Port, produced: Port, rows: int | str 
 def _typed(value: Any, port: Port) -> NDArray[Any]:
     """Returns the value in the type of an input. Raises ValueError if it would be another number."""
     array, dtype = np.asarray(value), _dtype(port)
-    same = array.dtype.kind in "biuf" and (np.can_cast(array.dtype, dtype, "same_kind") or np.array_equal(array, array.astype(dtype)))
-    if not same:
-        raise ValueError(f"it must be {port.type}, not {value!r}")
-    return array.astype(dtype)
+    if array.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore", over="ignore"):
+            typed = array.astype(dtype)
+        if np.array_equal(np.isfinite(typed), np.isfinite(array)) if dtype.kind == "f" else np.array_equal(typed, array):
+            return typed
+    raise ValueError(f"it must be {port.type}, not {value!r}")
 
 
 def _fixed(port: Port, value: Any) -> tuple[NDArray[Any], list[int | None]]:
-    """Returns the value, and the shape of the input. A length that is not fixed is that of the value, or the rows."""
+    """Returns the value, and the shape of the input. A length that is not fixed is that of the value; the first may be the rows."""
     try:
         array = _typed(value, port)
-        own = array.shape if array.ndim == len(port.shape) else ()
-        shape = [length if isinstance(length, int) else own[i] if own else None for i, length in enumerate(port.shape)]
+        own = (None,) * (len(port.shape) - array.ndim) + array.shape
+        shape = [length if isinstance(length, int) else given for length, given in zip(port.shape, own)]
+        if None in shape[1:]:
+            raise ValueError(f"{_described(port)} has no fixed shape: write an array, not {value!r}")
+        if own[:1] == (1,) and not isinstance(port.shape[0], int):
+            shape[0] = None  # one line for all rows
         np.broadcast_to(array, [1 if length is None else length for length in shape])
     except ValueError as error:
         raise ValueError(f"inputs.{port.name}: {error}") from error
@@ -210,6 +216,12 @@ def _answer(wanted: Answer, states: Sequence[str], outputs: Mapping[str, Port]) 
     axes = len(output.shape)
     if axes and not 0 <= wanted.axis < axes:
         raise ValueError(f"answer.axis must be 0 to {axes - 1}, not {wanted.axis}: output {output.name} is {_described(output)}")
+    if wanted.lengths:
+        lengths = outputs[wanted.lengths]
+        if _dtype(lengths).kind not in "iu" or len(lengths.shape) != 1:
+            raise ValueError(f"answer.lengths: output {lengths.name} must have an integer for each row, not {_described(lengths)}")
+        if axes < 3:
+            raise ValueError(f"answer.lengths: output {output.name} is {_described(output)}, which has no axis of time behind the rows")
     listed, classes = wanted.labels or wanted.tokens, output.shape[-1] if axes else None
     if wanted.tokens and axes != 3 or wanted.labels and axes not in (2, 3):
         expected = "rows, time and tokens" if wanted.tokens else "rows, with or without time, and labels"
