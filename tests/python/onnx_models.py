@@ -109,7 +109,8 @@ def ctc_alone(path, frames, events, longest):
     for seq, begin, left, size, _, flags, _ in rows_of(CTC, events):
         if flags & (contract.RESET | contract.SEGMENT):
             text = ""
-        changed = flags & contract.RESET and not flags & contract.START
+        before = text.strip()
+        begins = flags & contract.RESET and not flags & contract.START
         if flags & contract.RESET:
             states, token = {"cache_h": np.zeros((1, 1, 16), np.float32), "cache_n": np.zeros(1, np.int64)}, None
         if size:
@@ -119,11 +120,10 @@ def ctc_alone(path, frames, events, longest):
             for probability in probabilities[0, :(size + 1) // 2]:
                 if (best := int(probability.argmax())) != token and best != 0:
                     text += TOKENS[best].replace("▁", " ")
-                    changed = True
                 token = best
         if flags & contract.LAST or len(text.strip()) > longest:
             answers.append((seq, {"text": text.strip(), "final": True}))
             text = ""
-        elif changed:
+        elif begins or text.strip() != before:
             answers.append((seq, {"text": text.strip(), "stable": text.strip()}))
     return answers

@@ -153,6 +153,29 @@ class Shapes(ConfigurationTest):
             model(types.SimpleNamespace(data=np.zeros((3, 8, 4), np.float32), slot=rows, reset=rows < 2, size=rows, width=8))
         self.assertEqual(str(raised.exception), message)
 
+    def test_rows_of_one_stream_in_a_batch_are_refused_but_not_padding_rows(self):
+        session = types.SimpleNamespace(get_inputs=lambda: INPUTS, get_outputs=lambda: OUTPUTS,
+                                        run=lambda *_: [np.zeros((3, 3)), np.zeros((2, 3, 16)), np.zeros(3)])
+        model = Model(session, self.read(FITS))
+        model.allocate(types.SimpleNamespace(slots=5, chunk={}))
+
+        def answer(*slots):
+            slot, none = np.array(slots), np.zeros(3, bool)
+            return model(types.SimpleNamespace(data=np.zeros((3, 8, 4), np.float32), slot=slot, reset=none, size=slot, width=8))
+
+        self.assertEqual(answer(1, 5, 5)[0].shape, (3, 3))
+        with self.assertRaisesRegex(ValueError, 'has several rows of a stream.*must not have state = "none"'):
+            answer(1, 5, 1)
+
+    def test_the_share_of_a_short_row_is_exact(self):
+        session = types.SimpleNamespace(get_inputs=lambda: INPUTS[:1], get_outputs=lambda: OUTPUTS[:1], run=lambda *_: [np.zeros((3, 100, 3))])
+        model = Model(session, self.read(""))
+        model.allocate(types.SimpleNamespace(slots=5, chunk={}))
+        model.signature = types.SimpleNamespace(**vars(model.signature) | {"columns": 100})
+        rows = np.arange(3)
+        batch = types.SimpleNamespace(data=np.zeros((3, 100, 4), np.float32), slot=rows, reset=rows > 3, size=np.array([7, 100, 1], np.int32), width=100)
+        self.assertEqual(model(batch)[1].tolist(), [7, 100, 1])
+
     def test_a_state_that_grows_and_an_answer_without_rows_are_refused(self):
         y, h, n = np.zeros((3, 3)), np.zeros((2, 3, 16)), np.zeros(3)
         self.refuses("output new_h is [2, 3, 17], but its state is [2, 3, 16]", y, np.zeros((2, 3, 17)), n)
@@ -206,10 +229,10 @@ class Texts(unittest.TestCase):
     def setUp(self):
         self.shown = shown_as(Answer(tokens=["a", "b"]), 1)  # the blank is the third class, which is not listed
 
-    def take(self, tokens, flags=0, length=1.0):  # a share, or the number of times
+    def take(self, tokens, flags=0, length=None):
         row = Row(7, 0, 0, 0, None, 0, 0, 8, 0, flags, None)
         batch = types.SimpleNamespace(framed=[row], marks=[], slot=np.zeros(1, int), reset=np.array([bool(flags & Flag.RESET)]))
-        return self.shown(batch, (np.eye(3)[tokens][None], np.array([length])))[0][0]
+        return self.shown(batch, (np.eye(3)[tokens][None], np.array([len(tokens) if length is None else length])))[0][0]
 
     def test_a_token_that_continues_in_the_next_row_is_one_token(self):
         self.assertEqual(self.take([0, 0, 2, 1], Flag.START | Flag.RESET)["text"], "ab")
@@ -218,13 +241,26 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.take([1, 0], Flag.LAST), {"text": "abba", "final": True})
 
     def test_times_beyond_the_length_of_a_row_are_ignored(self):
-        self.assertEqual(self.take([0, 1, 0, 1], Flag.START | Flag.RESET, 0.3)["text"], "ab")
+        self.assertEqual(self.take([0, 1, 0, 1], Flag.START | Flag.RESET, 2)["text"], "ab")
         self.assertEqual(self.take([0, 1, 0, 1], Flag.RESET, 1)["text"], "a")
 
     def test_labels_of_an_output_with_time_are_a_list(self):
         output = np.array([[[0, 3], [2, 1]], [[5, 4], [0, 9]]])
-        answers, _ = shown_as(Answer(labels=["a", "b"]), 2)(None, (output, np.array([1.0, 0.5])))
+        answers, _ = shown_as(Answer(labels=["a", "b"]), 2)(None, (output, np.array([2, 1])))
         self.assertEqual(answers, [[{"label": "b", "score": 3}, {"label": "a", "score": 2}], [{"label": "a", "score": 5}]])
+
+    def test_numbers_of_an_output_with_time_end_with_the_last_real_one(self):
+        output = np.arange(12).reshape(2, 3, 2)
+        answers, _ = shown_as(Answer(), 2)(None, (output, np.array([3, 1])))
+        self.assertEqual([answer.tolist() for answer in answers], [[[0, 1], [2, 3], [4, 5]], [[6, 7]]])
+        answers, _ = shown_as(Answer(), 2)(None, (output[:, 0], np.array([2, 1])))
+        self.assertEqual(answers.tolist(), [[0, 1], [6, 7]])
+
+    def test_a_space_at_the_end_of_a_text_is_not_sent_alone(self):
+        self.shown = shown_as(Answer(tokens=["a", "\u2581"]), 1)
+        self.assertEqual(self.take([0, 2], Flag.START | Flag.RESET)["text"], "a")
+        self.assertIsNone(self.take([1, 2]))
+        self.assertEqual(self.take([0, 2])["text"], "a a")
 
     def test_a_text_without_an_end_becomes_final_when_it_is_long(self):
         finals = [answer for answer in (self.take([0, 1] * 50) for _ in range(25)) if "final" in answer]

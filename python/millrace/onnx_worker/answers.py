@@ -15,7 +15,7 @@ LONGEST = 1000  # characters of a text that is not final: a longer one is final,
 # Integers, because operators of Flag take a µs each.
 _BEGINS, _START, _RESET, _LAST = map(int, (Flag.RESET | Flag.SEGMENT, Flag.START, Flag.RESET, Flag.LAST))
 
-Result = tuple[NDArray[Any], NDArray[Any]]  # the output, a line per row; how much of the time of each row is real
+Result = tuple[NDArray[Any], NDArray[Any]]  # the output, a line per row; how many times of each row are real
 
 
 class Shown(Protocol):
@@ -32,11 +32,13 @@ def shown_as(answer: Answer, slots: int) -> Shown:
 
 
 def numbers(batch: Batch, result: Result | None) -> tuple[Any, Any]:
-    """Each row has its part of the output; a single number is not a list."""
+    """Each row has its part of the output, up to the last real time; a single number is not a list."""
     if result is None:
         return None, None
-    output = result[0]
-    return output.reshape(-1) if output.size == len(output) else output, None
+    output, lengths = result
+    if output.size == len(output):
+        return output.reshape(-1), None
+    return output if output.ndim < 3 else [line[:count] for line, count in zip(output, lengths.clip(0))], None
 
 
 class Labels:
@@ -52,7 +54,7 @@ class Labels:
         best, scores = output.argmax(-1), output.max(-1)
         if output.ndim == 2:
             return [self._named(*each) for each in zip(best, scores)], None
-        counts = _counts(lengths, output.shape[1]).tolist()
+        counts = lengths.clip(0)
         return [[self._named(*each) for each in zip(ids[:count], row)] for ids, row, count in zip(best, scores, counts)], None
 
     def _named(self, label: int, score: Any) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class Transcripts:
         """Returns the new text of each row."""
         _, times, classes = output.shape
         blank = self._blank if self._blank is not None else len(self._tokens) - 1 if classes == len(self._tokens) else 0
-        slot, best, counts = batch.slot, output.argmax(-1), _counts(lengths, times)
+        slot, best, counts = batch.slot, output.argmax(-1), lengths.clip(0, times)
         self._last[slot[batch.reset]] = -1
         before = np.concatenate((self._last[slot, None], best), 1)  # column t: the token before time t
         self._last[slot] = np.take_along_axis(before, counts[:, None], 1)[:, 0]
@@ -88,16 +90,11 @@ class Transcripts:
     def _take(self, row: Row, added: str) -> dict[str, Any] | None:
         if row.flags & _BEGINS:
             self._texts[row.slot] = ""
+        before = self._texts[row.slot].strip()
         self._texts[row.slot] += added
         text = self._texts[row.slot].strip()
         if row.flags & _LAST or len(text) > LONGEST:
             self._texts[row.slot] = ""
             return {"text": text, "final": True}
         begins_anew = row.flags & (_RESET | _START) == _RESET  # the client learns it only from an answer
-        return {"text": text, "stable": text} if added or begins_anew else None
-
-
-def _counts(lengths: NDArray[Any], times: int) -> NDArray[Any]:
-    """Returns how many times of each row are real: ``lengths``, or as shares these of all."""
-    counts = np.ceil(lengths * times).astype(int) if lengths.dtype.kind == "f" else lengths
-    return counts.clip(0, times)
+        return {"text": text, "stable": text} if text != before or begins_anew else None

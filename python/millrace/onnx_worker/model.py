@@ -69,7 +69,10 @@ class Model:
             lines.append(f"rate = {self._pipeline['rate']:g}")
         if model.values not in (None, pipeline.values):
             lines.append(f"dim = {model.values}" if model.values != 1 or pipeline.dim else "channels = 1")
-        if not chunk.items() <= pipeline.chunk.items():
+        rule = pipeline.chunk
+        if not rule.get("step"):  # 0: the next row begins where the last one ends
+            rule["step"] = rule.get("size")
+        if not chunk.items() <= rule.items():
             keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chunk.items())
             lines.append(f"chunk = {{ {keys} }}")
         if model.columns not in (None, pipeline.width):
@@ -82,19 +85,25 @@ class Model:
         self._states = [state.initial.repeat(pipeline.slots + 1, state.axis) for state in self.signature.states]
 
     def __call__(self, batch: Batch) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Computes a batch that has rows. Returns the answers, and how much of the time of each row is real: the lengths that
-        the model gives, or a share.
+        """Computes a batch that has rows. Returns the answers, and how many times of each row are real: the lengths that the
+        model gives, or the share of the body that has frames. Without an axis of time, the numbers have no meaning.
 
-        Raises ValueError if the results of the model do not fit its states and the answer.
+        Raises ValueError if the results of the model do not fit its states and the answer, or if the rows of a batch do not.
         """
         slot = batch.slot
+        if self._states or self.signature.answer.tokens:
+            real = slot[slot != self._padding].tolist()
+            if len(set(real)) < len(real):
+                raise ValueError('a batch has several rows of a stream, but the model has a state: the pipeline must not have state = "none"')
         begins = slot[batch.reset]
         if len(begins):
             for state, lines in zip(self.signature.states, self._states):
                 lines[_at(state.axis, begins)] = state.initial
         answer, lengths = self._compute(batch.data, slot, self._rule.ends(batch) if self.signature.sizes else slot)
         if lengths is None:
-            lengths = batch.size / self._rule.body(self.signature.columns or batch.width)
+            times = answer.shape[1] if answer.ndim > 1 else 1
+            body = self._rule.body(self.signature.columns or batch.width)
+            lengths = -(-batch.size.astype(np.int64) * times // body)  # rounded up, without the errors of fractions
         return answer, lengths
 
     def _compute(self, data: Array, slot: Array, ends: Array) -> tuple[Array, Array | None]:
