@@ -2,6 +2,7 @@
 """millrace-onnx-worker at a running service: each stream gets the answers of the model alone. docs/onnx.md prints the configurations."""
 import json
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,10 +73,13 @@ class OnnxWorker(SystemTest):
         keys = ", ".join(f"{key} = {value}" for key, value in {"rows": SLOTS, **batch}.items())
         return self.service(f'{pipeline}slots = {SLOTS}\nbatch = {{ max_wait = "5ms", {keys} }}\n')
 
-    def worker(self, service, model, configuration):
+    def written(self, configuration):
         path = self.folder / "model.toml"
         path.write_text(configuration)
-        worker = Process(COMMAND, model, "--config", str(path), "--url", service.workers)
+        return str(path)
+
+    def worker(self, service, model, configuration):
+        worker = Process(COMMAND, model, "--config", self.written(configuration), "--url", service.workers)
         self.addCleanup(worker.kill)
         return worker
 
@@ -147,6 +151,22 @@ class OnnxWorker(SystemTest):
         self.assertEqual(self.refused(self.served(CTC.replace("= 100", "= 50")), onnx_models.ctc(self.folder / "ctc.onnx"),
                                       printed("ctc.toml").replace("left = 2", "left = 1")),
                          "pipeline default: it does not fit the model, which needs: rate = 100, chunk = { size = 8, left = 1 }")
+
+    def test_a_signal_ends_a_worker_that_waits_for_its_service(self):
+        worker = Process(COMMAND, onnx_models.gru(self.folder / "gru.onnx"), "--url", f"unix:{self.folder}/none", "--config", self.written(printed("gru.toml")))
+        self.addCleanup(worker.kill)
+        wait_for(lambda: worker.errors, "the log of the wait")
+        self.assertEqual(worker.stop(), 128 + signal.SIGTERM)
+
+    def test_a_pipeline_without_states_fails_rows_of_one_stream_in_a_batch(self):
+        service = self.served(GRU + 'state = "none"\n')
+        worker = self.worker(service, onnx_models.gru(self.folder / "gru.onnx"), printed("gru.toml"))
+        with millrace.Client(f"ws://127.0.0.1:{service.port}") as client, client.open(dim=4) as stream:
+            stream.send(np.zeros((80, 4), np.float32).tobytes())
+            stream.end()
+            self.assertIn("worker_failed", [event.error for event in stream if isinstance(event, millrace.Result)])
+        self.assertIn('a batch failed: ValueError: a batch has several rows of a stream, but the model has a state: the pipeline must not have state = "none"',
+                      worker.errors)
 
     def test_a_missing_package_is_named_with_the_command_that_installs_it(self):
         program = "import runpy, sys; sys.modules['onnxruntime'] = None; runpy.run_module('millrace.onnx_worker', run_name='__main__')"

@@ -3,6 +3,8 @@
 the answer (docs/onnx.md)."""
 
 import argparse
+import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -35,9 +37,11 @@ def answers_of(pipeline: Description, model: Model) -> Callable[[Batch], None]:
 
 
 def warm(answer: Callable[[Batch], None], batch: Batch) -> None:
-    """Raises ValueError if the model fails with a batch that can come."""
+    """Raises ValueError if the model fails with a batch that can come, or if its results have no use."""
     try:
         answer(batch)
+    except ValueError:  # it says the cause
+        raise
     except Exception as error:  # those of ONNX Runtime have no other common class
         raise ValueError(f"the model fails with {batch.rows} rows of {batch.width} columns: {error}") from error
 
@@ -50,6 +54,7 @@ def main() -> None:
     options.add_argument("--pipeline", default="default", help="pipeline to work for (default: default)")
     options.add_argument("--threads", type=int, default=1, help="threads of the model (default: 1)")
     chosen = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # also as the first process of a container
     try:
         configuration = read(chosen.config) if chosen.config else Configuration()
         model = Model(session_of(chosen.model, chosen.threads), configuration)
@@ -60,6 +65,7 @@ def main() -> None:
         worker = Worker(chosen.url, pipeline=chosen.pipeline, warm_up=partial(warm, answer))
     except (ValueError, WorkerError) as error:
         options.exit(1, f"millrace-onnx-worker: pipeline {chosen.pipeline}: {error}\n")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # run() handles it: the streams move to other workers first
     with worker:
         worker.run(answer)
 
