@@ -76,8 +76,10 @@ class Leaving(WorkerTest):
             while worker.send(number, bytes(1000), wait=0.5):
                 pass
             signal.raise_signal(signal.SIGTERM)
-            self.meanwhile(lambda: [None for _ in stream])  # takes the messages
-            sent.append(worker.send(number, "last", wait=PATIENCE))
+            reader = threading.Timer(0.5, lambda: [None for _ in stream])  # takes the messages, when send() has looked for signals
+            reader.start()
+            self.addCleanup(reader.join)
+            sent.append(worker.send(number, bytes(1000), wait=PATIENCE))
             stream.end()
 
         worker.run(step)
