@@ -20,7 +20,7 @@ struct PlannedRow {
   std::uint32_t slot = 0;
   StreamId id{};           // the stream's id at the worker
   bool opens = false;      // the stream's first row at this worker, or after it has come back
-  std::uint32_t copy = 0;  // of the stream in this stage
+  std::uint32_t copy = 0;  // counts the copies of the stream in this stage
 };
 
 struct PlannedBatch {
