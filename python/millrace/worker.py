@@ -99,7 +99,7 @@ class Worker(PipelineProperties):
         self._reattach = math.inf if reattach is True else longest_outage
         self._leaving = self._closed = self._interrupted = False
         self._warmed_up = warm_up is not None
-        self._interruptions = 0
+        self._woken = False  # the last None of _next() came from interrupt()
         self._outage: Outage | None = None
         described = None
         if warm_up is not None:
@@ -146,7 +146,7 @@ class Worker(PipelineProperties):
                 if batch is not None:
                     return Batch(batch)
                 if not self._core.ended or self._leaving or not self._reattach:
-                    self._interrupted = False
+                    self._woken, self._interrupted = self._interrupted, False
                     return None
                 self._lose("the service stops")
             if not self._attach_again(deadline):
@@ -192,14 +192,13 @@ class Worker(PipelineProperties):
 
     def _until_left(self, leaving: Leaving) -> Iterator[Batch]:
         """Yields batches as ``__iter__`` does. At a signal they end when the worker has left."""
-        interruptions = self._interruptions
         while True:
             batch = self._next(math.inf, _REPORT_PERIOD if leaving.at else _POLL_PERIOD)
             if leaving.at:
                 leaving.report(*self._core.streams, self.company)
             if batch is not None:
                 yield batch
-            elif self._outage or self._core.ended or self._closed or self._interruptions != interruptions:
+            elif self._outage or self._core.ended or self._closed or self._woken:
                 return
 
     def send(self, stream: SupportsIndex, data: Any, *, wait: float | None = 0) -> bool:
@@ -241,7 +240,6 @@ class Worker(PipelineProperties):
     def interrupt(self) -> None:
         """Makes a waiting ``next`` return None, or else the next call of it."""
         self._interrupted = True
-        self._interruptions += 1
         self._core.interrupt()
 
     def close(self) -> None:
