@@ -28,6 +28,7 @@ struct WrittenStream {
   WrittenStream(std::uint64_t number, const ChunkRule& its_rule, std::vector<Event> its_events)
       : meta(recording::meta_of(number)), rule(its_rule), events(std::move(its_events)) {
     meta.rule = to_json(rule);
+    meta.batches->widths = {rule.width()};
     for (const Event& event : events)
       if (event.kind == Event::Kind::frames)
         for (std::uint64_t i = 0; i < 2 * event.count; ++i)
