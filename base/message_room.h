@@ -9,9 +9,9 @@
 namespace millrace {
 
 // The room of a stream: the bytes of messages to its client that its worker may have sent and that
-// are not written to the client yet. A worker has the whole room when it gets its first row of the
-// stream. Room comes back in steps, so that a fast client does not cause a notice for each message;
-// what is written and not given back yet never keeps the longest message from fitting.
+// are not written to the client yet. With the first row of a stream, a worker gets the room that
+// earlier workers left. Room comes back in steps, so that a fast client does not cause a notice for
+// each message; the longest message still fits while a step is not given back.
 inline constexpr std::uint32_t stream_room = 64 << 10;
 inline constexpr std::uint32_t room_step = 16 << 10;
 
