@@ -26,17 +26,22 @@ struct Event {
     open,    // the stream begins; always the first
     frames,  // `count` more frames arrived
     size,  // bodies have `count` frames, from the next one cut; requires that bodies lie end to end
-    flush,  // the segment ends, the run continues
-    reset,  // the segment and the run end
-    gap,    // `count` >= 1 frames were lost: the segment and the run end, positions skip them
-    end,    // the stream ends
-    abort,  // the stream ended without `end`: frames in no ready row are dropped
+    flush,    // the segment ends, the run continues
+    reset,    // the segment and the run end
+    gap,      // `count` >= 1 frames were lost: the segment and the run end, positions skip them
+    end,      // the stream ends
+    abort,    // the stream ended without `end`: frames in no ready row are dropped
+    message,  // a text of `count` bytes for the worker, which the next row carries; cuts nothing
+    set,      // the same: a JSON object that changes the options of the stream
   };
 
   Kind kind = Kind::open;
   Cause cause = Cause::client;
   std::uint64_t count = 0;
   std::optional<std::uint64_t> mark = {};  // the client's number of a flush
+
+  // True for the kinds that have a text. The text is not in the event.
+  bool has_text() const { return kind == Kind::message || kind == Kind::set; }
 };
 
 // Why the state must be fresh before a row. If two reasons coincide, the later one counts.

@@ -49,6 +49,8 @@ class ImmediateStream final : public StreamInput, StreamHost {
     finish_rows(now);
   }
   void gap(std::uint64_t frames, Time now) override { stream_.gap(frames, now); }
+  void post(std::string_view data, Time now) override { stream_.post(data, now); }
+  void set(std::string_view options, Time now) override { stream_.set(options, now); }
   void reject(ErrorCode code, std::string_view why, std::uint64_t frames, Time now) override {
     stream_.reject(code, why, frames, now);
   }

@@ -23,7 +23,9 @@ Chunker::Chunker(const Spec& spec) : spec_(spec), size_(spec.size) { assert(spec
 void Chunker::add(const Event& event) {
   assert(!closing_ && !next_body() && !ended_);
   switch (event.kind) {
-    case Kind::open: break;
+    case Kind::open:
+    case Kind::message:
+    case Kind::set: break;
     case Kind::frames:
       assert(event.count <= max_position - position_);
       received_ = position_ += event.count;

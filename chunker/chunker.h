@@ -15,7 +15,7 @@ inline constexpr std::uint64_t max_position = std::uint64_t{1} << 53;
 
 // Cuts one stream: events in, rows out. A pure state machine without thread, clock or frames: it
 // counts positions; the caller holds the frames. Rows do not depend on how frames are split into
-// events.
+// events, nor on messages, which the next row after them carries.
 //
 // An event may yield many rows. They are returned one at a time, so that the caller bounds how many
 // wait:

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -13,6 +16,15 @@ namespace millrace {
 
 // The most rows of one stream that are ready and in no batch.
 inline constexpr std::size_t max_ready_rows = 8;
+
+// A message of a client to the worker.
+struct StreamMessage {
+  std::uint64_t position = 0;  // the position of its stream when it arrived
+  std::string text;            // JSON
+  bool set = false;            // an object with new values of the stream's options
+  bool operator==(const StreamMessage&) const = default;
+};
+using StreamMessages = std::vector<StreamMessage>;
 
 // A row that was cut and waits for a batch. Its frames stay in the stream's buffer, at the same
 // address, until the row is done.
@@ -25,6 +37,8 @@ struct ReadyRow {
   bool notify_batched = true;   // send RowBatched to its stream when it is in a batch
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
+  // The messages that arrived after the row before it; usually null. They go wherever the row goes.
+  std::shared_ptr<const StreamMessages> messages{};
 };
 
 }  // namespace millrace

@@ -86,7 +86,9 @@ std::optional<ClientMessage> command_of(const Event& event) {
     case Kind::open:
     case Kind::frames:
     case Kind::size:
-    case Kind::abort: break;
+    case Kind::abort:
+    case Kind::message:
+    case Kind::set: break;
   }
   return std::nullopt;
 }

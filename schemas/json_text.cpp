@@ -5,6 +5,9 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "schemas/text.h"
 
@@ -114,7 +117,11 @@ std::uint8_t flag_named(std::string_view name) {
                                    : static_cast<std::uint8_t>(1 << (found - flag_names.begin()));
 }
 
-std::string_view member_text(std::string_view object, std::string_view name) {
+namespace {
+
+// Calls `each` with every name, in its quotes, and its value, until it returns false.
+template <class Each>
+void for_each_member(std::string_view object, Each each) {
   std::string_view rest = object.substr(std::min(object.size(), object.find('{') + 1));
   const auto next_part = [&rest] {
     const std::string_view value = value_in(rest);
@@ -124,9 +131,38 @@ std::string_view member_text(std::string_view object, std::string_view name) {
   while (!rest.empty()) {
     const std::string_view key = next_part();
     const std::string_view value = next_part();
-    if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) return value;
+    if (!key.empty() && !each(key, value)) return;
   }
-  return {};
+}
+
+}  // namespace
+
+std::string_view member_text(std::string_view object, std::string_view name) {
+  std::string_view found;
+  for_each_member(object, [&](std::string_view key, std::string_view value) {
+    const bool same = key.size() == name.size() + 2 && key.substr(1, name.size()) == name;
+    if (same) found = value;
+    return !same;
+  });
+  return found;
+}
+
+std::string merged_members(const std::vector<std::string_view>& objects) {
+  std::vector<std::pair<std::string_view, std::string_view>> members;
+  for (const std::string_view object : objects)
+    for_each_member(object, [&](std::string_view key, std::string_view value) {
+      members.emplace_back(key, value);
+      return true;
+    });
+  std::vector<std::size_t> by_name(members.size());
+  std::iota(by_name.begin(), by_name.end(), 0);
+  std::ranges::stable_sort(by_name, {}, [&](std::size_t i) { return members[i].first; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (members[by_name[i - 1]].first == members[by_name[i]].first) members[by_name[i - 1]] = {};
+  std::string out = "{";
+  for (const auto& [key, value] : members)
+    if (!key.empty()) out.append(out.size() > 1 ? "," : "").append(key).append(":").append(value);
+  return out += '}';
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace {
 
@@ -26,6 +27,11 @@ std::string without_bytes(std::string_view json);
 void append_flags(std::string& out, std::uint8_t flags);
 // The bit of a marker's name; 0 for an unknown name.
 std::uint8_t flag_named(std::string_view name);
+
+// The members of some objects together: of each name the value of the last object that has it. A
+// name that is also written with other escapes is there twice, with the newest value last. The cost
+// is n log n. Requires: each is a JSON object, or empty.
+std::string merged_members(const std::vector<std::string_view>& objects);
 
 // The value of a member of a JSON object exactly as it was written, every digit included. Empty if
 // there is no such member. Does not find a name that is written with escapes. Pure. Requires:

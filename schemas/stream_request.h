@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include <vector>
 
 namespace millrace {
+
+// The most bytes of a stream's options.
+inline constexpr std::size_t longest_options = 4096;
 
 // The parameters of a stream that a client opens (docs/protocol.md). Parameters that are not given
 // are nullopt or empty: the pipeline's default applies. The service checks the others against the

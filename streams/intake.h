@@ -63,6 +63,10 @@ class Intake {
                             Time now);
   void flush(std::optional<std::uint64_t> mark, Time now);
   void reset(Time now);
+  // An event with a text of `bytes` bytes. Drains nothing.
+  void add_text(Event::Kind kind, std::size_t bytes, Time now) {
+    push({.kind = kind, .count = bytes}, now);
+  }
   // The end of the client's input, with this cause. No call above may follow.
   void end(Cause cause, Time now);
   void abort(Time now);

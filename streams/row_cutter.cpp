@@ -23,9 +23,9 @@ std::uint64_t RowCutter::frames_until_next(const StreamTap* tap) const {
   return values ? std::min<std::uint64_t>(frames, frames_.block_frames()) : frames;
 }
 
-void RowCutter::add(const Event& event, Time arrived, StreamTap* tap) {
+void RowCutter::add(const Event& event, Time arrived, StreamTap* tap, Bytes text) {
   arrived_ = arrived;
-  std::array<Bytes, 2> frames;
+  std::array<Bytes, 2> frames{text};
   if (event.kind == Event::Kind::frames) {
     if (tap || cutter_.needs_values()) frames = frames_.window(added_, event.count);
     added_ += event.count;

@@ -36,7 +36,8 @@ class RowCutter {
   // rows stay bounded, and each has the instant of its own last frame.
   std::uint64_t frames_until_next(const StreamTap* tap) const;
   // Requires: next() has returned nullopt for the event before, and the stream has not ended.
-  void add(const Event& event, Time arrived, StreamTap* tap);
+  // `text` is that of an event that has one.
+  void add(const Event& event, Time arrived, StreamTap* tap, Bytes text = {});
 
   // A worker's answer ends the segment of the row with this number.
   void on_worker_endpoint(std::uint64_t seq) { cutter_.on_worker_endpoint(seq); }
@@ -57,6 +58,7 @@ class RowCutter {
   std::uint64_t frames_to_come() const {
     return frames_.end() - rows_.first_ready(cutter_.keep_from());
   }
+  std::uint64_t position() const { return cutter_.position(); }
   std::uint64_t chunks() const { return chunks_; }  // rows with frames
 
  private:

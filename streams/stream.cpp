@@ -3,7 +3,11 @@
 
 #include <cassert>
 #include <new>
+#include <span>
 #include <utility>
+
+#include "schemas/json_text.h"
+#include "schemas/stream_request.h"
 
 namespace millrace {
 namespace {
@@ -62,6 +66,42 @@ void Stream::gap(std::uint64_t client_frames, Time now) {
   settle_or_fail(intake_.add_gap(client_frames, now), now);
 }
 
+void Stream::post(std::string_view data, Time now) {
+  if (takes_input()) add_post(Kind::message, data, now);
+}
+
+void Stream::set(std::string_view options, Time now) {
+  if (!takes_input()) return;
+  const bool changed = posts_ && !posts_->options.empty();
+  std::string merged = merged_members({changed ? posts_->options : settings_.options, options});
+  if (merged.size() > longest_options)
+    return client_->rejected(
+        ErrorCode::too_long,
+        "the options of a stream have at most " + std::to_string(longest_options) + " bytes", 0);
+  if (add_post(Kind::set, options, now)) posts_->options = std::move(merged);
+}
+
+// False if the message is rejected.
+bool Stream::add_post(Kind kind, std::string_view text, Time now) {
+  const auto reject = [this](ErrorCode code, std::string_view why) {
+    client_->rejected(code, why, 0);
+    return false;
+  };
+  const std::size_t longest = settings_.longest_message;
+  if (text.size() > longest)
+    return reject(ErrorCode::too_long,
+                  "a message to the worker has at most " + std::to_string(longest) + " bytes");
+  if (!posts_) posts_ = std::make_unique<ClientPosts>();
+  if (posts_->bytes_without_row() + ClientPosts::size_of(text) > waiting_messages * longest)
+    return reject(ErrorCode::too_fast,
+                  "too many bytes of messages wait for the stream's next row: send frames or a "
+                  "flush between messages");
+  posts_->add(std::string(text));
+  intake_.add_text(kind, text.size(), now);
+  settle(now);
+  return true;
+}
+
 void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
                     Time now) {
   if (takes_input()) settle_or_fail(intake_.reject(code, message, client_frames, now), now);
@@ -107,7 +147,7 @@ void Stream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void Stream::evict(Time now) {
   if (client_) client_->drop_queued();
-  if (input_ == Input::open) intake_.clear();  // otherwise the end is in it
+  if (input_ == Input::open) drop_waiting();  // otherwise the end is in it
   fail(ErrorCode::no_room, "the service is short of memory; this stream held the most", now);
 }
 
@@ -127,8 +167,6 @@ void Stream::dropped(std::optional<ErrorCode> code, Time now) {
     stop_output(closing_for(*code));
   }
   client_listens_ = false;
-  intake_.clear();
-  cutter_.drop_all();
   finish(now);
 }
 
@@ -154,7 +192,7 @@ void Stream::end_input(Input how, Cause cause, Time now) {
 void Stream::abort(Time now) {
   if (input_ == Input::open) {
     cuts_all_ = !cutter_.rows().begun();
-    if (cuts_all_) intake_.clear();
+    if (cuts_all_) drop_waiting();
     intake_.abort(now);
   }
   input_ = Input::over;
@@ -164,6 +202,11 @@ void Stream::abort(Time now) {
 void Stream::stop_output(StreamClosing why) {
   if (client_listens_) closing_ = why;
   client_listens_ = false;
+}
+
+void Stream::drop_waiting() {
+  intake_.clear();
+  if (posts_) posts_->drop_unfed();
 }
 
 void Stream::send_error(ErrorCode code, std::string_view message) {
@@ -190,12 +233,16 @@ void Stream::cut_rows(Time now) {
       ended_ |= row->row.is(flag::end);
       if (tap_) tap_->row(row->row);
       row->notify_batched = needs_batched();
+      if (posts_) row->messages = posts_->carry(row->row.seq);
       links_.host.add(settings_.id, std::move(*row));
     } else if (intake_.empty()) {
       return;
     } else {
       const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_.get()));
-      cutter_.add(event, arrived, tap_.get());
+      const bool posted = event.has_text();
+      const std::string_view text = posted ? posts_->next() : std::string_view();
+      cutter_.add(event, arrived, tap_.get(), std::as_bytes(std::span(text)));
+      if (posted) posts_->feed(cutter_.position(), event.kind == Kind::set);
     }
     if (cutter_.lost_detector())
       return fail(ErrorCode::internal, "no memory for a voice detector", now);
@@ -224,6 +271,7 @@ void Stream::batched(std::uint64_t seq, Time now) {
 void Stream::done(RowDone done, Time now) {
   if (finished_) return;
   Row row = cutter_.done(done.seq);
+  if (posts_) posts_->done(done.seq);
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   links_.stats.done(done.at);
@@ -290,6 +338,7 @@ void Stream::finish(Time now) {
   if (const auto tap = std::move(tap_)) tap->closed(closing_, ended_);
   intake_.clear();
   cutter_.drop_all();
+  posts_.reset();
   links_.stats.open.add(-1);
   links_.stats.closed[closing_].add();
   links_.stats.duration.observe(now - settings_.opened);

@@ -15,6 +15,7 @@
 #include "base/returned.h"
 #include "base/time.h"
 #include "streams/client_output.h"
+#include "streams/client_posts.h"
 #include "streams/intake.h"
 #include "streams/row_cutter.h"
 #include "streams/row_waits.h"
@@ -47,7 +48,11 @@ namespace millrace {
 // frames, with reason `overflow`. This happens at the next input, the next message of the lane, or
 // tick(). Rows are never dropped.
 //
-// Confined to one thread. Does not allocate per message or row in steady state.
+// Messages of the client to the worker are kept until the row that carries them is done; their
+// bytes count as frames. Only the client can cause the next row, so messages that wait for one are
+// rejected beyond four of the longest.
+//
+// Confined to one thread. Does not allocate in steady state, except for these messages.
 class Stream final : public StreamInput {
  public:
   // `connection` is the stream's share of the limit on connections, held until it is destroyed.
@@ -62,6 +67,8 @@ class Stream final : public StreamInput {
   void flush(std::optional<std::uint64_t> mark, Time now) override;
   void reset(Time now) override;
   void gap(std::uint64_t client_frames, Time now) override;
+  void post(std::string_view data, Time now) override;
+  void set(std::string_view options, Time now) override;
   void end(Time now) override;
   void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
               Time now) override;
@@ -118,6 +125,8 @@ class Stream final : public StreamInput {
 
   bool takes_input();
   void settle_or_fail(bool in_range, Time now);
+  bool add_post(Event::Kind kind, std::string_view text, Time now);
+  void drop_waiting();
   void end_input(Input how, Cause cause, Time now);
   void abort(Time now);
   void stop_output(StreamClosing why);
@@ -131,7 +140,7 @@ class Stream final : public StreamInput {
   void free_room(std::uint32_t bytes);
   void finish(Time now);
 
-  std::uint64_t held() const { return cutter_.frames().held() + intake_.kept_apart(); }
+  std::uint64_t held() const;  // frames, and messages as frames
   void measure_pause(Time now);
   std::uint64_t pause_frames() const;
   bool full() const;
@@ -146,7 +155,8 @@ class Stream final : public StreamInput {
   Intake intake_;
   std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
   UnwrittenResults unwritten_;
-  std::uint64_t messages_ = 0;  // messages of workers to the client
+  std::unique_ptr<ClientPosts> posts_;  // null before the client's first message to the worker
+  std::uint64_t messages_ = 0;          // messages of workers to the client
   FreedRoom freed_room_;
   RowWaits waits_;
 

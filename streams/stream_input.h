@@ -29,6 +29,12 @@ class StreamInput {
   virtual void flush(std::optional<std::uint64_t> mark, Time arrived) = 0;
   virtual void reset(Time arrived) = 0;
   virtual void gap(std::uint64_t client_frames, Time arrived) = 0;  // in the client's own frames
+  // A message for the worker, which the stream's next row carries: JSON. It is rejected if too many
+  // bytes of messages wait for a row.
+  virtual void post(std::string_view data, Time arrived) = 0;
+  // A post with new values of the stream's options, a JSON object. It is also rejected if the
+  // options are then too long.
+  virtual void set(std::string_view options, Time arrived) = 0;
   // The client's last message: all results follow, then ClientOutput::closed. Input after it is
   // rejected; a second end is ignored.
   virtual void end(Time arrived) = 0;

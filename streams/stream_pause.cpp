@@ -8,9 +8,16 @@
 
 namespace millrace {
 
+std::uint64_t Stream::held() const {
+  const std::size_t messages = posts_ ? posts_->bytes() : 0;
+  return cutter_.frames().held() + intake_.kept_apart() + messages / settings_.type.bytes();
+}
+
 // While blocks are scarce, rows at the worker do not count: otherwise a client that sends in real
 // time would fall behind by each of their round trips.
 bool Stream::full() const {
+  // Then only the client can complete the next row, however much its messages hold.
+  if (cutter_.rows().empty() && !held_up_) return false;
   if (held() >= settings_.frames_limit + pause_frames()) return true;
   const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
   return links_.blocks.scarce() && to_come >= settings_.chunk.width();

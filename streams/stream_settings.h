@@ -18,6 +18,9 @@
 
 namespace millrace {
 
+// The number of longest messages to the worker that may wait for the next row of their stream.
+inline constexpr std::size_t waiting_messages = 4;
+
 // The parameters of one stream.
 struct StreamSettings {
   StreamId id{};
@@ -36,8 +39,12 @@ struct StreamSettings {
   // Additional frames after long pauses: while the stream is paused, the limit grows at twice real
   // time, by at most this number. It returns to frames_limit when at most half of that is held.
   std::uint64_t pause_frames = 0;
+  // Bytes of a message of the client to the worker. Longer messages are rejected, and those that
+  // wait for a row beyond `waiting_messages` times this number.
+  std::size_t longest_message = 0;
   std::optional<Duration> shed_after = {};  // longest wait of frames before the chunker
   bool explain = false;                     // results have an Explanation
+  std::string options{};                    // the client's, a JSON object; or empty
   Time opened{};
 };
 

@@ -26,7 +26,8 @@ class StreamTap {
   virtual ~StreamTap() = default;
 
   // An event enters the chunker. It was read at `arrived`. `frames` are the values of a `frames`
-  // event, in the type of the pipeline, valid during the call; for other events it is empty.
+  // event, in the type of the pipeline, or the text of an event that has one, valid during the
+  // call; for other events it is empty.
   virtual void event(const Event& event, Time arrived, const std::array<Bytes, 2>& frames) = 0;
   // The chunker has cut a row.
   virtual void row(const Row& row) = 0;

@@ -25,6 +25,8 @@ bool is_number(Kind kind, std::uint64_t number) {
     case Kind::gap: return number >= 1 && number <= max_position;
     case Kind::size: return number >= 1 && number <= std::numeric_limits<std::uint32_t>::max();
     case Kind::flush: return number <= max_mark + 1;
+    case Kind::message:
+    case Kind::set: return false;  // not recorded
     default: return number == 0;
   }
 }

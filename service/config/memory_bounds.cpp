@@ -14,6 +14,7 @@
 #include "schemas/worker_protocol.h"
 #include "service/config/descriptors.h"
 #include "streams/frames/frame_buffer.h"
+#include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
 #include "transport/sessions/zeromq_server.h"
@@ -104,6 +105,12 @@ constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
 
+// The messages of one stream's client to the worker: those that wait for a row, and those of a row
+// in each batch of its worker, twice: as they are sent, and in the copy that is kept with the slab.
+std::size_t message_bytes(const PipelineOptions& pipeline) {
+  return product({waiting_messages, pipeline.longest_message, 1 + 2 * default_credits});
+}
+
 // The recorder itself: the queue, the events of its pages, what one write has, and the channels of
 // the recording file for its summary. Buffers that grow may take three times their content.
 std::size_t recorder_bytes(const RecordingOptions& recording) {
@@ -117,7 +124,7 @@ std::size_t recorder_bytes(const RecordingOptions& recording) {
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
-          .rows = product({streams, row_bytes}),
+          .rows = product({streams, sum(row_bytes, message_bytes(pipeline))}),
           .results = product({streams, limits.send_buffer + stream_room}),
           .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
           .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};

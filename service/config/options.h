@@ -65,6 +65,7 @@ struct PipelineOptions {
   Duration first_answer_wait{};           // the same, for its first answer
   std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window
   std::uint64_t pause_frames = 0;         // that it may hold in addition, after long pauses
+  std::size_t longest_message = 0;        // bytes of a client's message to the worker
   std::optional<Duration> shed_after;     // frames that wait longer are dropped; nullopt: off
   std::optional<RecordRule> record = {};  // nullopt: off
 
@@ -76,7 +77,8 @@ inline constexpr std::uint32_t most_connections = 1'000'000;
 
 // Limits on memory and time. They are always on.
 struct LimitOptions {
-  std::size_t message = 64 << 10;                    // bytes of a client's message
+  std::size_t message = 64 << 10;                    // bytes of a client's message with frames
+  std::size_t text = 16 << 10;                       // bytes of a client's message to the worker
   std::size_t send_buffer = 64 << 10;                // unwritten bytes at which rows are held back
   std::uint32_t connections = 10'000;                // clients of the process
   std::size_t slab_bytes = 1ull << 30;               // all slabs of all lanes

@@ -45,6 +45,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
 void print(std::ostream& out, const LimitOptions& limits) {
   out << "\n[limits]\n"
       << "message = " << in_quotes(readable_bytes(limits.message)) << '\n'
+      << "text = " << in_quotes(readable_bytes(limits.text)) << '\n'
       << "stream_buffer = " << in_quotes(readable(limits.stream_buffer)) << '\n'
       << "pause_buffer = " << in_quotes(readable(limits.pause_buffer)) << '\n'
       << "send_buffer = " << in_quotes(readable_bytes(limits.send_buffer)) << '\n'

@@ -141,7 +141,7 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   const Time now = Clock::now();
   std::unique_ptr<StreamTap> tap;
   if (thread_.recording) tap = thread_.recording->tap(request, options, checked.format, now);
-  pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});
+  pipeline.hub().open({id, request.id, request.options, &thread_.returns});
   output.ready(request.id, pipeline.name(), 0,
                size_of(checked.format.format) * checked.format.values);
   StreamSettings settings{.id = id,
@@ -155,8 +155,10 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .max_wait = options.batch.max_wait,
                           .frames_limit = options.stream_frames,
                           .pause_frames = options.pause_frames,
+                          .longest_message = options.longest_message,
                           .shed_after = options.shed_after,
                           .explain = request.explain,
+                          .options = std::move(request.options),
                           .opened = now};
   return StreamHandle(&table_.add(std::make_unique<Stream>(
       std::move(settings), streams.links(), output, std::move(connection), std::move(tap))));

@@ -15,7 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array kinds{"open", "frames", "size", "flush", "reset", "gap", "end", "abort"};
+constexpr std::array kinds{"open", "frames", "size",  "flush",   "reset",
+                           "gap",  "end",    "abort", "message", "set"};
 constexpr std::array tails{"every_start", "cover", "drop"};
 
 std::uint32_t at_most(std::mt19937_64& random, std::uint32_t most) {
@@ -79,6 +80,26 @@ Columns reference_columns(const Spec& spec, const std::vector<Event>& events) {
   }
   Columns all;
   for (const auto& row : reference.rows()) all.emplace_back(row.begin(), row.end());
+  return all;
+}
+
+Columns reference_messages(const Spec& spec, const std::vector<Event>& events) {
+  ReferenceChunker reference(spec);
+  for (const Event& event : events) reference.event(event);
+  Columns all;
+  for (const auto& message : reference.messages()) all.emplace_back(message.begin(), message.end());
+  return all;
+}
+
+Columns messages_of(const Spec& spec, const std::vector<Event>& events) {
+  Chunker chunker(spec);
+  Columns all;
+  std::uint64_t rows = 0;
+  for (const Event& event : events) {
+    chunker.add(event);
+    if (event.has_text()) all.push_back({chunker.position(), rows});
+    while (chunker.next()) ++rows;
+  }
   return all;
 }
 

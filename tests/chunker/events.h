@@ -24,6 +24,7 @@ inline Event reset(Cause cause = Cause::client) { return {Event::Kind::reset, ca
 inline Event gap(std::uint64_t n, Cause cause = Cause::client) {
   return {Event::Kind::gap, cause, n, {}};
 }
+inline Event message() { return {Event::Kind::message, Cause::client, 5, {}}; }
 inline Event end() { return {Event::Kind::end, Cause::client, 0, {}}; }
 inline Event abort_stream() { return {Event::Kind::abort, Cause::connection, 0, {}}; }
 
@@ -36,6 +37,10 @@ Columns columns(const std::vector<Row>& rows);
 
 // The rows of tests/support/chunk_reference.h. Stops at the END row.
 Columns reference_columns(const Spec& spec, const std::vector<Event>& events);
+
+// Position and row of each message, by tests/support/chunk_reference.h, and by the chunker.
+Columns reference_messages(const Spec& spec, const std::vector<Event>& events);
+Columns messages_of(const Spec& spec, const std::vector<Event>& events);
 
 // A chunk rule, and the events of a stream that it cuts.
 struct Case {

@@ -16,13 +16,15 @@ import chunk_reference as reference
 
 def answer(case):
     spec = reference.Spec(**case["spec"])
-    rows = reference.stream_rows(spec, case["events"])
+    chunker = reference.stream(spec, case["events"])
+    rows = chunker.rows
     width = reference.row_width(spec)
     for kind, n in case["events"]:
         if kind == "size":
             width = max(width, spec.left + n + spec.right)
     return {
         "rows": rows,
+        "messages": chunker.messages,
         "values": [
             reference.row_values(spec, row, lambda p: p + 1, width, case["align"], case["pad"]) if row[3] else None
             for row in rows

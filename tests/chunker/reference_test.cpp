@@ -31,6 +31,13 @@ std::uint32_t width_of(const Case& one) {
   return width_for(one.rule.spec, size);
 }
 
+// Puts messages between the events.
+void add_messages(Case& one, std::mt19937_64& random) {
+  for (auto i = one.events.size(); i-- > 0;)
+    if (random() % 4 == 0)
+      one.events.insert(one.events.begin() + static_cast<std::ptrdiff_t>(i), message());
+}
+
 json::array ask_reference(const json::array& questions) {
   const TemporaryDirectory directory;
   const std::string cases = directory / "cases.json", rows = directory / "rows.json";
@@ -47,6 +54,7 @@ TEST_CASE("random streams give the rows and values of the executable contract", 
   json::array questions;
   for (int i = 0; i < 5000; ++i) {
     cases.push_back(random_case(random));
+    add_messages(cases.back(), random);
     questions.push_back(question(cases.back()));
   }
   const json::array answers = ask_reference(questions);
@@ -56,6 +64,9 @@ TEST_CASE("random streams give the rows and values of the executable contract", 
     const auto rows = rows_of(cases[i].rule.spec, cases[i].events);
     REQUIRE(columns(rows) == json::value_to<Columns>(answers[i].at("rows")));
     REQUIRE(reference_columns(cases[i].rule.spec, cases[i].events) == columns(rows));
+    const auto& [rule, events] = cases[i];
+    REQUIRE(messages_of(rule.spec, events) == json::value_to<Columns>(answers[i].at("messages")));
+    REQUIRE(reference_messages(rule.spec, events) == messages_of(rule.spec, events));
     json::array values;
     for (const Row& row : rows)
       values.push_back(row_values(row, cases[i].rule, width_of(cases[i])));

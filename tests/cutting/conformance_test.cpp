@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case of tests/conformance/chunks.json.
+// Every case of tests/conformance/chunks.json and messages.json.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -40,6 +40,21 @@ TEST_CASE("the cutter and its C++ reference give the rows of every conformance c
     const auto events = events_from(one.at("events"));
     CHECK(columns(cut({.spec = spec}, events)) == columns_from(one.at("rows")));
     CHECK(reference_columns(spec, events) == columns_from(one.at("rows")));
+  }
+}
+
+TEST_CASE("every conformance case of messages has them at their position, in their row",
+          "[conformance]") {
+  const json::value all = conformance("messages.json");
+  const json::array& cases = all.at("cases").as_array();
+  REQUIRE(cases.size() == 44);
+  for (const json::value& one : cases) {
+    INFO(json::serialize(one));
+    const Spec spec = spec_from(one.at("spec"));
+    const auto events = events_from(one.at("events"));
+    CHECK(columns(cut({.spec = spec}, events)) == columns_from(one.at("rows")));
+    CHECK(messages_of(spec, events) == columns_from(one.at("messages")));
+    CHECK(reference_messages(spec, events) == columns_from(one.at("messages")));
   }
 }
 

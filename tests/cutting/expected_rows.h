@@ -50,6 +50,7 @@ class ExpectedRows {
   }
 
   const std::vector<ReferenceChunker::Columns>& rows() const { return reference_.rows(); }
+  const std::vector<ReferenceChunker::Message>& messages() const { return reference_.messages(); }
   std::uint64_t endpoints() const { return endpoints_; }  // that took effect
   std::uint64_t late() const { return late_; }            // endpoints of workers without effect
 
@@ -85,7 +86,9 @@ class ExpectedRows {
       if ((rows()[seen_][5] & flag::last) > 0) last_row_ = seen_;
     }
     switch (event.kind) {
-      case Kind::open: break;
+      case Kind::open:
+      case Kind::message:
+      case Kind::set: break;
       case Kind::size:
         in_force_ = static_cast<std::uint32_t>(event.count);
         if (seen_ > before) first_of_run_ = false;

@@ -56,7 +56,7 @@ Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
 Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size) {
   const std::uint64_t room = max_position - position;
   const std::uint64_t step = spec.step > 0 ? spec.step : size;
-  Event event{.kind = static_cast<Event::Kind>(choices.byte() % 8)};
+  Event event{.kind = static_cast<Event::Kind>(choices.byte() % 10)};
   switch (event.kind) {
     case Event::Kind::open:
       event.kind = Event::Kind::frames;
@@ -83,7 +83,10 @@ Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, s
 // Appends events, the last of which ends the stream.
 void choose_events(Choices& choices, const Spec& spec, std::vector<Event>& events) {
   std::uint64_t position = 0, size = spec.size;
-  const auto ended = [&] { return !events.empty() && events.back().kind >= Event::Kind::end; };
+  const auto ended = [&] {
+    return !events.empty() &&
+           (events.back().kind == Event::Kind::end || events.back().kind == Event::Kind::abort);
+  };
   while (!choices.empty() && events.size() < most_events && !ended()) {
     const Event event = choose_event(choices, spec, position, size);
     if (event.kind == Event::Kind::size) size = event.count;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct LiveStream {
                                   .format = format_of(SampleFormat::s16le, {}),
                                   .chunk = {.spec = spec},
                                   .frames_limit = limit,
+                                  .longest_message = 250,
                                   .opened = at(0)}) {}
 
   explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100,
@@ -92,6 +94,17 @@ struct LiveStream {
     for (Bytes part : lane.rows[row].window)
       for (std::int16_t value : values_of<std::int16_t>(part)) frames.push_back(value);
     return frames;
+  }
+
+  // [number of the row, position, text] of the messages that the rows so far carry.
+  using Carried = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string>>;
+  Carried carried() const {
+    Carried all;
+    for (const ReadyRow& ready : lane.rows)
+      if (ready.messages)
+        for (const StreamMessage& message : *ready.messages)
+          all.emplace_back(ready.row.seq, message.position, message.text);
+    return all;
   }
 
   Said said() { return std::exchange(client.said, {}); }

@@ -43,6 +43,10 @@ class StreamPlay {
         marks.push_back("flushed " + std::to_string(*event.mark));
     }
     REQUIRE(live_.rows() == expected.rows());
+    test::LiveStream::Carried carried;
+    for (std::size_t i = 0; i < posted_.size(); ++i)
+      carried.emplace_back(expected.messages()[i][1], expected.messages()[i][0], posted_[i]);
+    CHECK(live_.carried() == carried);
     CHECK(received_marks() == marks);
     CHECK(live_.stats.buffer.value() == 0);
     CHECK(live_.stats.open.value() == 0);
@@ -74,6 +78,7 @@ class StreamPlay {
     if (what <= 89) return add({.kind = Kind::reset}), live_.stream.reset(live_.now);
     if (what <= 95) return gap();
     if (what <= 97) return stop();
+    return post();
   }
 
   // Sends floats, split anywhere: the remaining bytes are sent first the next time.
@@ -122,6 +127,16 @@ class StreamPlay {
         draw_.chance(50) ? std::optional<std::uint64_t>(draw_(0, 1000)) : std::nullopt;
     add({.kind = Kind::flush, .mark = mark});
     live_.stream.flush(mark, live_.now);
+  }
+
+  void post() {
+    const std::string text = "message " + std::to_string(events_.size());
+    const std::size_t before = live_.client.said.size();
+    live_.stream.post(text, live_.now);
+    if (live_.client.said.size() > before && live_.client.said.back() == "rejected too_fast 0")
+      return;
+    posted_.push_back(text);
+    add({.kind = Kind::message, .count = text.size()});
   }
 
   // The stream drops the partial frame before the gap: that frame is sent again whole.
@@ -209,6 +224,7 @@ class StreamPlay {
   test::LiveStream live_;
 
   std::vector<Event> events_;
+  std::vector<std::string> posted_;       // the texts of its messages
   std::vector<std::uint64_t> positions_;  // which frame is there, counted from 1; 0: it was lost
   std::deque<std::byte> bytes_;           // bytes of the client, not sent yet
   std::vector<std::byte> part_;           // part of a frame, sent last

@@ -25,6 +25,8 @@ class ReferenceChunker {
   void event(const Event& event) {
     switch (event.kind) {
       case Event::Kind::open: break;
+      case Event::Kind::message:
+      case Event::Kind::set: messages_.push_back({origin_ + received_, rows_.size()}); break;
       case Event::Kind::frames: frames(event.count); break;
       case Event::Kind::size:
         size_ = event.count;
@@ -40,6 +42,10 @@ class ReferenceChunker {
       case Event::Kind::gap: cut(event); break;
     }
   }
+
+  // Position of each message, and the number of the row that carries it.
+  using Message = std::array<std::uint64_t, 2>;
+  const std::vector<Message>& messages() const { return messages_; }
 
   // All rows so far.
   const std::vector<Columns>& rows() const { return rows_; }
@@ -109,6 +115,7 @@ class ReferenceChunker {
   Spec spec_;
   std::uint64_t size_;
   std::vector<Columns> rows_;
+  std::vector<Message> messages_;
   std::uint64_t origin_ = 0, run_ = 0;  // begin of the segment and of the run in the stream
   std::uint64_t received_ = 0,
                 covered_ = 0;          // in the segment: frames received, end of the last body

@@ -14,6 +14,8 @@ class QuietStream : public StreamInput {
   void flush(std::optional<std::uint64_t>, Time) override {}
   void reset(Time) override {}
   void gap(std::uint64_t, Time) override {}
+  void post(std::string_view, Time) override {}
+  void set(std::string_view, Time) override {}
   void end(Time) override {}
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
   void fail(ErrorCode, std::string_view, Time) override {}

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::string_view stream_path = "/v1/stream";
 constexpr std::size_t max_query = 2048;  // without `options`
-constexpr std::size_t max_options = 4096;
-constexpr std::size_t max_echo = 64;  // longest parameter name in an error
+constexpr std::size_t max_echo = 64;     // longest parameter name in an error
 
 RequestError fault(std::string_view parameter, std::string message) {
   return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::move(message)};
@@ -60,7 +59,7 @@ Problem set_record(bool& into, std::string_view value) {
 }
 
 Problem set_options(std::string& into, std::string value) {
-  if (value.size() > max_options) return "must be at most 4096 bytes";
+  if (value.size() > longest_options) return "must be at most 4096 bytes";
   if (!is_json_object(value)) return "must be a JSON object";
   into = std::move(value);
   return {};

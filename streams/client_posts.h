@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/message_room.h"
+#include "base/ring.h"
+#include "chunker/ready_row.h"
+
+namespace millrace {
+
+// The messages of a stream's client to the worker. A message waits with its event before the
+// chunker, then for the next row, and then in this row until it is done. Confined to one thread.
+class ClientPosts {
+ public:
+  // A message has arrived: JSON. Its event waits before the chunker.
+  void add(std::string text) {
+    unfed_bytes_ += size_of(text);
+    unfed_.push_back(std::move(text));
+  }
+  // The message whose event is next.
+  std::string_view next() const { return unfed_.front(); }
+  // Its event was added to the chunker, at this position.
+  void feed(std::uint64_t position, bool set) {
+    next_bytes_ += size_of(unfed_.front());
+    unfed_bytes_ -= size_of(unfed_.front());
+    next_row_.push_back({.position = position, .text = unfed_.pop_front(), .set = set});
+  }
+
+  // The messages that the row cut now carries; usually null.
+  std::shared_ptr<const StreamMessages> carry(std::uint64_t seq) {
+    if (next_row_.empty()) return nullptr;
+    in_rows_.push_back({seq, next_bytes_});
+    in_rows_bytes_ += std::exchange(next_bytes_, 0);
+    return std::make_shared<const StreamMessages>(std::exchange(next_row_, {}));
+  }
+  void done(std::uint64_t seq) {
+    if (!in_rows_.empty() && in_rows_.front().seq == seq)
+      in_rows_bytes_ -= in_rows_.pop_front().bytes;
+  }
+
+  // Drops the messages whose events wait.
+  void drop_unfed() {
+    unfed_.clear();
+    unfed_bytes_ = 0;
+  }
+
+  // The memory of messages in no row, and of all.
+  std::size_t bytes_without_row() const { return unfed_bytes_ + next_bytes_; }
+  std::size_t bytes() const { return bytes_without_row() + in_rows_bytes_; }
+
+  static std::size_t size_of(std::string_view text) { return text.size() + message_overhead; }
+
+  std::string options;  // the current ones of the stream; empty: its client has changed none
+
+ private:
+  struct Carried {
+    std::uint64_t seq = 0;
+    std::size_t bytes = 0;
+  };
+
+  Ring<std::string> unfed_;
+  StreamMessages next_row_;
+  Ring<Carried> in_rows_;
+  std::size_t unfed_bytes_ = 0, next_bytes_ = 0, in_rows_bytes_ = 0;
+};
+
+}  // namespace millrace
