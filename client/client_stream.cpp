@@ -6,6 +6,7 @@
 
 #include "client/internal/stream_pipe.h"
 #include "schemas/client_messages.h"
+#include "schemas/text.h"
 
 namespace millrace {
 namespace {
@@ -19,6 +20,10 @@ void check(const ClientMessage& command) {
   if (const auto* gap = std::get_if<client_message::Gap>(&command))
     if (gap->frames == 0 || gap->frames > max_number)
       throw std::invalid_argument("a gap must have 1 to 2^53 - 1 frames");
+  if (const auto* message = std::get_if<client_message::Message>(&command))
+    if (!is_json(message->data)) throw std::invalid_argument("the data of a message must be JSON");
+  if (const auto* set = std::get_if<client_message::Set>(&command))
+    if (!is_json_object(set->options)) throw std::invalid_argument("options must be a JSON object");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -51,6 +52,11 @@ class ClientStream {
   void reset() { send(client_message::Reset{}); }
   // Reports that `frames` frames of the client were lost here; for Opus, packets.
   void gap(std::uint64_t frames) { send(client_message::Gap{frames}); }
+  // Sends a message to the worker, which receives it with the stream's next row. `data` is a JSON
+  // value; std::invalid_argument if it is not.
+  void message(std::string data) { send(client_message::Message{std::move(data)}); }
+  // Changes options of the stream: `options` is a JSON object with those that change.
+  void set(std::string options) { send(client_message::Set{std::move(options)}); }
   // Ends the input. Results follow until Closed.
   void end() { send(client_message::End{}); }
 

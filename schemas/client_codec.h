@@ -41,6 +41,8 @@ class Encoder {
   Bytes encode(const Reset& reset);
   Bytes encode(const Gap& gap);
   Bytes encode(const End& end);
+  Bytes encode(const Post& post);
+  Bytes encode(const SetOptions& set);
 
  private:
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 
 namespace millrace {
@@ -22,6 +23,14 @@ struct Gap {
 };
 // Does nothing: shows that the client is alive.
 struct Keepalive {};
+// A message for the worker, which receives it with the stream's next row.
+struct Message {
+  std::string data;  // a JSON value
+};
+// Changes the stream's options: a message that the worker receives in the same way.
+struct Set {
+  std::string options;  // a JSON object: the options that change
+};
 // Ends the input.
 struct End {};
 
@@ -29,6 +38,7 @@ struct End {};
 
 using ClientMessage =
     std::variant<client_message::Flush, client_message::Reset, client_message::Gap,
-                 client_message::Keepalive, client_message::End>;
+                 client_message::Keepalive, client_message::End, client_message::Message,
+                 client_message::Set>;
 
 }  // namespace millrace

@@ -141,6 +141,16 @@ std::optional<Gap> read(const wire::Gap& in) {
 
 std::optional<End> read(const wire::End& in) { return End{.stream = in.stream()}; }
 
+std::optional<Post> read(const wire::Post& in) {
+  const Post post{.stream = in.stream(), .data = wire::view(in.data())};
+  return is_json(post.data) ? std::optional(post) : std::nullopt;
+}
+
+std::optional<SetOptions> read(const wire::SetOptions& in) {
+  const SetOptions set{.stream = in.stream(), .options = wire::view(in.options())};
+  return is_json_object(set.options) ? std::optional(set) : std::nullopt;
+}
+
 template <class Any, class Table>
 millrace::Result<Any, WireError> checked(const Table* table) {
   auto message = read(*table);
@@ -162,6 +172,8 @@ millrace::Result<ToService, WireError> Decoder::to_service(Bytes message) {
     case wire::ClientBody::Reset: return checked<ToService>(root->body_as_Reset());
     case wire::ClientBody::Gap: return checked<ToService>(root->body_as_Gap());
     case wire::ClientBody::End: return checked<ToService>(root->body_as_End());
+    case wire::ClientBody::Post: return checked<ToService>(root->body_as_Post());
+    case wire::ClientBody::SetOptions: return checked<ToService>(root->body_as_SetOptions());
     default: return WireError::unknown;
   }
 }

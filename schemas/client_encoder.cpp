@@ -158,4 +158,18 @@ Bytes Encoder::encode(const End& end) {
   return finish(*builder_, wire::CreateEnd(*builder_, end.stream));
 }
 
+Bytes Encoder::encode(const Post& post) {
+  auto& builder = *builder_;
+  const wire::Writing writing(builder);
+  const auto data = builder.CreateString(post.data);
+  return finish(builder, wire::CreatePost(builder, post.stream, data));
+}
+
+Bytes Encoder::encode(const SetOptions& set) {
+  auto& builder = *builder_;
+  const wire::Writing writing(builder);
+  const auto options = builder.CreateString(set.options);
+  return finish(builder, wire::CreateSetOptions(builder, set.stream, options));
+}
+
 }  // namespace millrace::client_protocol

@@ -128,9 +128,19 @@ struct End {
   std::uint64_t stream = 0;
 };
 
+struct Post {
+  std::uint64_t stream = 0;
+  std::string_view data;  // a JSON value
+};
+
+struct SetOptions {
+  std::uint64_t stream = 0;
+  std::string_view options;  // a JSON object
+};
+
 using ToClient =
     std::variant<Result, Ready, Flushed, Rejected, Error, Closed, Credit, Goaway, Message>;
-using ToService = std::variant<Open, Frames, Flush, Reset, Gap, End>;
+using ToService = std::variant<Open, Frames, Flush, Reset, Gap, End, Post, SetOptions>;
 
 }  // namespace client_protocol
 }  // namespace millrace

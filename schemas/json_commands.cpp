@@ -32,6 +32,7 @@ struct Members {
   std::optional<std::string> type;
   std::optional<Number> mark;
   std::optional<Number> frames;
+  std::optional<bool> data, options;  // true if they are given
   std::size_t others = 0;
 };
 
@@ -43,10 +44,11 @@ class CommandReader {
   using error_code = json::error_code;
   using string_view = json::string_view;
 
-  static constexpr std::size_t max_object_size = longest_command;
-  static constexpr std::size_t max_array_size = longest_command;
-  static constexpr std::size_t max_key_size = longest_command;
-  static constexpr std::size_t max_string_size = longest_command;
+  // The length of the text bounds them.
+  static constexpr std::size_t max_object_size = std::size_t(-1);
+  static constexpr std::size_t max_array_size = std::size_t(-1);
+  static constexpr std::size_t max_key_size = std::size_t(-1);
+  static constexpr std::size_t max_string_size = std::size_t(-1);
 
   Members members;
 
@@ -87,7 +89,7 @@ class CommandReader {
 
  private:
   bool append(string_view part) {
-    text_.append(part.data(), part.size());
+    if (depth_ == 1) text_.append(part.data(), part.size());
     return true;
   }
   bool open() {
@@ -108,6 +110,10 @@ class CommandReader {
       set_once(members.mark, {number});
     else if (key_ == "frames")
       set_once(members.frames, {number});
+    else if (key_ == "data")
+      set_once(members.data, true);
+    else if (key_ == "options")
+      set_once(members.options, true);
     else
       ++members.others;
     return true;
@@ -124,7 +130,7 @@ class CommandReader {
 };
 
 Parsed parse_flush(const Members& members) {
-  if (members.frames || members.others > 0)
+  if (members.frames || members.data || members.options || members.others > 0)
     return std::string("flush must have no key other than mark");
   if (!members.mark) return ClientMessage(Flush{});
   if (!members.mark->number) return std::string("mark must be a whole number from 0 to 2^53-1");
@@ -132,27 +138,47 @@ Parsed parse_flush(const Members& members) {
 }
 
 Parsed parse_gap(const Members& members) {
-  if (!members.frames || members.mark || members.others > 0)
+  if (!members.frames || members.mark || members.data || members.options || members.others > 0)
     return std::string("gap must have the key frames, and no other");
   const auto number = members.frames->number;
   if (number.value_or(0) == 0) return std::string("frames must be a whole number from 1 to 2^53-1");
   return ClientMessage(Gap{*number});
 }
 
-Parsed parse_members(const Members& members) {
+// The data is passed on as it was written.
+Parsed parse_message(const Members& members, std::string_view text) {
+  const std::string_view data = member_text(text, "data");
+  if (data.empty() || members.mark || members.frames || members.options || members.others > 0)
+    return std::string("message must have the key data, written without escapes, and no other");
+  return ClientMessage(Message{std::string(data)});
+}
+
+Parsed parse_set(const Members& members, std::string_view text) {
+  const std::string_view options = member_text(text, "options");
+  if (!options.starts_with('{') || members.mark || members.frames || members.data ||
+      members.others > 0)
+    return std::string(
+        "set must have the key options, written without escapes, an object, and no other");
+  return ClientMessage(Set{std::string(options)});
+}
+
+Parsed parse_members(const Members& members, std::string_view text) {
   if (members.repeated) return std::string("a key is given twice");
   if (!members.type || members.type->empty())
     return std::string("a command must have a type, a string");
   const std::string& type = *members.type;
   if (type == "flush") return parse_flush(members);
   if (type == "gap") return parse_gap(members);
-  const bool alone = !members.mark && !members.frames && members.others == 0;
+  if (type == "message") return parse_message(members, text);
+  if (type == "set") return parse_set(members, text);
+  const bool alone =
+      !members.mark && !members.frames && !members.data && !members.options && members.others == 0;
   if (type == "reset" && alone) return ClientMessage(Reset{});
   if (type == "keepalive" && alone) return ClientMessage(Keepalive{});
   if (type == "end" && alone) return ClientMessage(End{});
   if (type == "reset" || type == "keepalive" || type == "end")
     return type + " must have no other key";
-  return std::string("unknown type; must be flush, gap, reset, keepalive or end");
+  return std::string("unknown type; must be flush, gap, reset, message, set, keepalive or end");
 }
 
 struct Writer {
@@ -166,6 +192,12 @@ struct Writer {
     append_number(out, gap.frames);
     return out += '}';
   }
+  std::string operator()(const Message& message) const {
+    return R"({"type":"message","data":)" + message.data + '}';
+  }
+  std::string operator()(const Set& set) const {
+    return R"({"type":"set","options":)" + set.options + '}';
+  }
   std::string operator()(const Reset&) const { return R"({"type":"reset"})"; }
   std::string operator()(const Keepalive&) const { return R"({"type":"keepalive"})"; }
   std::string operator()(const End&) const { return R"({"type":"end"})"; }
@@ -173,19 +205,20 @@ struct Writer {
 
 }  // namespace
 
-Result<ClientMessage, std::string> parse_client_message(std::string_view text) {
-  if (text.size() > longest_command)
-    return "a text message must be a command of at most " + std::to_string(longest_command) +
+Result<ClientMessage, std::string> parse_client_message(std::string_view text,
+                                                        std::size_t longest) {
+  if (text.size() > longest)
+    return "a text message must be a command of at most " + std::to_string(longest) +
            " bytes; send frames in binary messages";
   json::parse_options options;
-  options.max_depth = 4;
+  options.max_depth = 33;  // data of the depth that is_json() allows
   json::basic_parser<CommandReader> parser(options);
   json::error_code error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   const Members& members = parser.handler().members;
   if (error || read != text.size() || !members.is_object)
     return std::string("must be a JSON object; send frames in binary messages");
-  return parse_members(members);
+  return parse_members(members, text);
 }
 
 std::string to_json(const ClientMessage& message) { return std::visit(Writer{}, message); }

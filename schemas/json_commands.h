@@ -12,12 +12,10 @@ namespace millrace {
 
 // The text messages from a client to the service (docs/protocol.md), for both ends.
 
-// The longest text message, in bytes. A longer one is refused before it is parsed.
-inline constexpr std::size_t longest_command = 1024;
-
-// The command, or an error message for the client. A repeated key is an error. The cost is linear
-// in the length of `text`.
-[[nodiscard]] Result<ClientMessage, std::string> parse_client_message(std::string_view text);
+// The command, or an error message for the client. A text of more than `longest` bytes is refused
+// before it is parsed. A repeated key is an error. The cost is linear in the length of `text`.
+[[nodiscard]] Result<ClientMessage, std::string> parse_client_message(std::string_view text,
+                                                                      std::size_t longest);
 
 std::string to_json(const ClientMessage& message);
 

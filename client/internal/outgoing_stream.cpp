@@ -110,6 +110,10 @@ Bytes OutgoingStream::command_message(cp::Encoder& encoder, const ClientMessage&
     return encoder.encode(cp::Gap{.stream = number_, .frames = gap->frames});
   }
   if (std::holds_alternative<client_message::Keepalive>(command)) return frames_of(encoder, "");
+  if (const auto* message = std::get_if<client_message::Message>(&command))
+    return encoder.encode(cp::Post{.stream = number_, .data = message->data});
+  if (const auto* set = std::get_if<client_message::Set>(&command))
+    return encoder.encode(cp::SetOptions{.stream = number_, .options = set->options});
   return encoder.encode(cp::End{.stream = number_});
 }
 

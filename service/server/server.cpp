@@ -38,9 +38,13 @@ std::uint64_t random_first_stream() {
 // ended.
 constexpr auto eviction_period = std::chrono::seconds(1);
 
+// A text message may have this many bytes more than the longest message to the worker.
+constexpr std::size_t command_envelope = 1024;
+
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
   connection.message = limits.message;
+  connection.text = limits.text + command_envelope;
   connection.unsent = limits.send_buffer;
   return connection;
 }

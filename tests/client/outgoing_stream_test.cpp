@@ -95,6 +95,16 @@ TEST_CASE_METHOD(OutgoingFixture, "positions continue from that of the service, 
   CHECK(sent_messages() == Words{"3 frames at 100: aa", "3 gap 7", "3 frames at 108: bb"});
 }
 
+TEST_CASE_METHOD(OutgoingFixture, "messages to the worker keep their place, and need no credit") {
+  open();
+  outgoing.grant(1);
+  queue("aa");
+  queue(client_message::Message{"[1]"});
+  queue(client_message::Set{R"({"lang":"de"})"});
+  queue("bb");
+  CHECK(sent_messages() == Words{"3 frames at 0: aa", "3 post [1]", R"(3 set {"lang":"de"})"});
+}
+
 TEST_CASE_METHOD(OutgoingFixture, "only whole frames are sent, wherever they were cut") {
   open();
   outgoing.grant(10);

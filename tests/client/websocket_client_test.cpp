@@ -76,10 +76,14 @@ TEST_CASE("a stream is opened, sent and closed") {
   stream.flush(7);
   stream.reset();
   stream.gap(1600);
+  stream.message(R"({"words":["a"]})");
+  stream.set(R"({"lang":"de"})");
   stream.end();
   CHECK(answers_of(stream) ==
         std::vector<std::string>{"4", R"({"type":"flush","mark":7})", R"({"type":"reset"})",
-                                 R"({"type":"gap","frames":1600})", R"({"type":"end"})"});
+                                 R"({"type":"gap","frames":1600})",
+                                 R"({"type":"message","data":{"words":["a"]}})",
+                                 R"({"type":"set","options":{"lang":"de"}})", R"({"type":"end"})"});
   CHECK(stream.over());
 }
 
@@ -266,4 +270,6 @@ TEST_CASE("invalid URLs and commands are refused at once") {
   ClientStream stream = client.open();
   CHECK_THROWS_AS(stream.gap(0), std::invalid_argument);
   CHECK_THROWS_AS(stream.flush(std::uint64_t{1} << 53), std::invalid_argument);
+  CHECK_THROWS_AS(stream.message("{"), std::invalid_argument);
+  CHECK_THROWS_AS(stream.set("[]"), std::invalid_argument);
 }

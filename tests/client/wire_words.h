@@ -46,6 +46,12 @@ struct InWords {
   std::string operator()(const client_protocol::Gap& gap) const {
     return std::to_string(gap.stream) + " gap " + std::to_string(gap.frames);
   }
+  std::string operator()(const client_protocol::Post& post) const {
+    return std::to_string(post.stream) + " post " + std::string(post.data);
+  }
+  std::string operator()(const client_protocol::SetOptions& set) const {
+    return std::to_string(set.stream) + " set " + std::string(set.options);
+  }
   std::string operator()(const client_protocol::End& end) const {
     return std::to_string(end.stream) + " end";
   }

@@ -47,14 +47,16 @@ const Open full_open{.stream = 1ULL << 60,
 
 const Frames frames{.stream = 7, .at = 1ULL << 40, .bytes = payload};
 
-const std::array<ToService, 8> to_service{full_open,
-                                          Open{.stream = 3, .record = "no"},
-                                          frames,
-                                          Flush{.stream = 7, .mark = 0},
-                                          Flush{.stream = 7},
-                                          Reset{.stream = 7},
-                                          Gap{.stream = 7, .frames = 1600},
-                                          End{.stream = 7}};
+const std::array<ToService, 10> to_service{full_open,
+                                           Open{.stream = 3, .record = "no"},
+                                           frames,
+                                           Flush{.stream = 7, .mark = 0},
+                                           Flush{.stream = 7},
+                                           Reset{.stream = 7},
+                                           Gap{.stream = 7, .frames = 1600},
+                                           End{.stream = 7},
+                                           Post{.stream = 7, .data = R"({"words":["Hugo"]})"},
+                                           SetOptions{.stream = 7, .options = "{}"}};
 
 const Message worker_message{
     .stream = 7, .number = 2, .seq = 3, .kind = Answer::Kind::bytes, .data = payload};
@@ -196,6 +198,8 @@ TEST_CASE("the client's messages equal the golden files") {
   check("client_result.bin", result);
   check("client_message.bin", worker_message);
   check("client_credit.bin", Credit{.stream = 7, .frames = 80000});
+  check("client_post.bin", Post{.stream = 7, .data = R"({"words":["Hugo"]})"});
+  check("client_set_options.bin", SetOptions{.stream = 7, .options = R"({"lang":"de"})"});
 }
 
 TEST_CASE("a message with impossible values is refused for its meaning") {

@@ -8,8 +8,10 @@ using namespace client_message;
 
 namespace {
 
+constexpr std::size_t longest_text = 1024;
+
 std::string round_trip(std::string_view text) {
-  const auto message = parse_client_message(text);
+  const auto message = parse_client_message(text, longest_text);
   return message ? to_json(*message) : message.error();
 }
 
@@ -19,7 +21,9 @@ TEST_CASE("every command is read and written the same") {
   for (const char* text :
        {R"({"type":"flush"})", R"({"type":"flush","mark":0})",
         R"({"type":"flush","mark":9007199254740991})", R"({"type":"reset"})",
-        R"({"type":"gap","frames":1600})", R"({"type":"keepalive"})", R"({"type":"end"})"})
+        R"({"type":"gap","frames":1600})", R"({"type":"keepalive"})", R"({"type":"end"})",
+        R"({"type":"message","data":{"data":[1.50,"\u0041"],"type":7}})",
+        R"({"type":"message","data":null})", R"({"type":"set","options":{"a":[1],"b":{}}})"})
     CHECK(round_trip(text) == text);
 }
 
@@ -37,7 +41,7 @@ TEST_CASE("a text that is not a command is refused with a reason") {
   CHECK(round_trip("{}") == "a command must have a type, a string");
   CHECK(round_trip(R"({"type":1})") == "a command must have a type, a string");
   CHECK(round_trip(R"({"type":"flash"})") ==
-        "unknown type; must be flush, gap, reset, keepalive or end");
+        "unknown type; must be flush, gap, reset, message, set, keepalive or end");
   CHECK(round_trip(R"({"type":"end","now":true})") == "end must have no other key");
   CHECK(round_trip(R"({"type":"flush","marks":7})") == "flush must have no key other than mark");
   CHECK(round_trip(R"({"type":"gap"})") == "gap must have the key frames, and no other");
@@ -66,6 +70,32 @@ TEST_CASE("members inside a value are not members of the command") {
         "mark must be a whole number from 0 to 2^53-1");
 }
 
+TEST_CASE("the data of a message is any JSON value, exactly as it was written") {
+  const auto data_of = [](std::string_view text) {
+    const auto message = parse_client_message(text, longest_text);
+    REQUIRE(message.has_value());
+    return std::get<Message>(*message).data;
+  };
+  CHECK(data_of(R"( { "data" : [ 1.0, {"mark":-1} ] , "type":"message" } )") ==
+        R"([ 1.0, {"mark":-1} ])");
+  const std::string deep = std::string(32, '[') + std::string(32, ']');
+  CHECK(data_of(R"({"type":"message","data":)" + deep + "}") == deep);
+  CHECK(round_trip(R"({"type":"message","data":[)" + deep + "]}") ==
+        "must be a JSON object; send frames in binary messages");
+  const std::string refused =
+      "message must have the key data, written without escapes, and no other";
+  CHECK(round_trip(R"({"type":"message"})") == refused);
+  CHECK(round_trip(R"({"type":"message","d\u0061ta":1})") == refused);
+  CHECK(round_trip(R"({"type":"message","data":1,"mark":1})") == refused);
+  CHECK(round_trip(R"({"type":"message","data":1,"data":2})") == "a key is given twice");
+  const std::string no_set =
+      "set must have the key options, written without escapes, an object, and no other";
+  CHECK(round_trip(R"({"type":"set"})") == no_set);
+  CHECK(round_trip(R"({"type":"set","options":[]})") == no_set);
+  CHECK(round_trip(R"({"type":"set","options":{},"data":1})") == no_set);
+  CHECK(round_trip(R"({"type":"reset","data":1})") == "reset must have no other key");
+}
+
 TEST_CASE("a deeply nested command is refused without recursion") {
   CHECK(round_trip(std::string(1000, '[')) ==
         "must be a JSON object; send frames in binary messages");
@@ -73,9 +103,9 @@ TEST_CASE("a deeply nested command is refused without recursion") {
 
 TEST_CASE("a text longer than any command is refused before it is parsed") {
   const std::string end = R"({"type":"end"})";
-  CHECK(round_trip(end + std::string(longest_command - end.size(), ' ')) == end);
+  CHECK(round_trip(end + std::string(longest_text - end.size(), ' ')) == end);
   const std::string refused =
       "a text message must be a command of at most 1024 bytes; send frames in binary messages";
-  CHECK(round_trip(end + std::string(longest_command + 1 - end.size(), ' ')) == refused);
+  CHECK(round_trip(end + std::string(longest_text + 1 - end.size(), ' ')) == refused);
   CHECK(round_trip(std::string(60'000, '[')) == refused);
 }

@@ -6,7 +6,7 @@ from flatbuffer import f64, u32, u64
 from worker_wire import ERROR, JSON, TEXT, names
 
 (RESULT, READY, FLUSHED, REJECTED, ERRED, CLOSED, CREDIT, GOAWAY,
- OPEN, FRAMES, FLUSH, RESET, GAP, END) = range(1, 15)
+ OPEN, FRAMES, FLUSH, RESET, GAP, END, _MESSAGE, POST, SET_OPTIONS) = range(1, 18)
 IDENTIFIER = b"MRC1"
 
 
@@ -41,6 +41,14 @@ def reset(stream):
 
 def gap(stream, count):
     return message(GAP, u64(stream), u64(count))
+
+
+def post(stream, data):
+    return message(POST, u64(stream), data.encode())
+
+
+def set_options(stream, options):
+    return message(SET_OPTIONS, u64(stream), options.encode())
 
 
 def end(stream):

@@ -13,6 +13,7 @@ inline constexpr std::size_t max_service_message = std::size_t{16} << 20;
 // Limits of one client connection (docs/protocol.md). They are always on. Sizes are in bytes.
 struct ConnectionLimits {
   std::size_t message = 64 * 1024;                     // longest message received
+  std::size_t text = 17 * 1024;                        // longest text received
   std::size_t max_message_sent = max_service_message;  // a longer result is an error
   // Unsent bytes at which the service stops reading the client, and its stream hands over no
   // further rows. ZeroMQ clients are always read: their stream ends if more than this of messages

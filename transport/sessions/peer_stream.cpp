@@ -102,6 +102,18 @@ void PeerStream::received(const cp::Gap& gap, Time now) {
   stream_->gap(gap.frames, now);
 }
 
+void PeerStream::received(const cp::Post& post, Time now) {
+  if (!accepts_input(now)) return;
+  accept(MessageType::control, 0);
+  stream_->post(post.data, now);
+}
+
+void PeerStream::received(const cp::SetOptions& set, Time now) {
+  if (!accepts_input(now)) return;
+  accept(MessageType::control, 0);
+  stream_->set(set.options, now);
+}
+
 void PeerStream::received(const cp::End&, Time now) {
   if (closing_) return;
   last_received_ = now;

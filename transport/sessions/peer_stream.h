@@ -58,6 +58,8 @@ class PeerStream final : public ClientOutput {
   void received(const client_protocol::Flush& flush, Time now);
   void received(const client_protocol::Reset& reset, Time now);
   void received(const client_protocol::Gap& gap, Time now);
+  void received(const client_protocol::Post& post, Time now);
+  void received(const client_protocol::SetOptions& set, Time now);
   void received(const client_protocol::End& end, Time now);
 
   // Checks the time limits. Call it several times a second.

@@ -130,6 +130,8 @@ class RecordingStream final : public QuietStream {
     say("reset");
   }
   void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
+  void post(std::string_view data, Time) override { say("post " + std::string(data)); }
+  void set(std::string_view options, Time) override { say("set " + std::string(options)); }
   void end(Time) override { say("end"); }
   void fail(ErrorCode code, std::string_view, Time) override {
     say("failed " + std::string(name_of(code)));

@@ -60,6 +60,15 @@ TEST_CASE_METHOD(OpenStream, "a gap moves the position, and uses no credit") {
   CHECK(received().empty());
 }
 
+TEST_CASE_METHOD(OpenStream, "a message to the worker keeps its place, and uses no credit") {
+  sends(7, 0, 10);
+  says(cp::Post{.stream = 7, .data = "[1]"});
+  says(cp::SetOptions{.stream = 7, .options = "{}"});
+  says(cp::Flush{.stream = 7});
+  CHECK(calls(0) == Lines{"frames 20 from 0", "post [1]", "set {}", "flush"});
+  CHECK(received().empty());
+}
+
 TEST_CASE_METHOD(OpenStream, "positions end at 2^53") {
   sends(7, last - 4, 4);
   CHECK(calls(0) == Lines{"gap " + std::to_string(last - 4), "frames 8 from 252"});

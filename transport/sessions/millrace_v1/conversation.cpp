@@ -31,7 +31,7 @@ void MillraceV1Conversation::proceed() { stream() ? pieces_.proceed(*stream()) :
 void MillraceV1Conversation::handle_command(const Connection::Message& message) {
   TransportStats& stats = queue().scope().stats();
   const Time begin = Clock::now();
-  const auto command = parse_client_message(message.text());
+  const auto command = parse_client_message(message.text(), queue().scope().limits().text);
   stats.parse.observe(Clock::now() - begin);
   if (!command) {
     stats.rejected[MessageFault::schema].add();
@@ -50,6 +50,8 @@ void MillraceV1Conversation::apply_command(const ClientMessage& command, Time ar
   if (const auto* flush = std::get_if<Flush>(&command)) stream()->flush(flush->mark, arrived);
   if (std::holds_alternative<Reset>(command)) stream()->reset(arrived);
   if (const auto* gap = std::get_if<Gap>(&command)) stream()->gap(gap->frames, arrived);
+  if (const auto* post = std::get_if<Message>(&command)) stream()->post(post->data, arrived);
+  if (const auto* set = std::get_if<Set>(&command)) stream()->set(set->options, arrived);
   if (ends && !std::exchange(ended_, true)) stream()->end(arrived);
 }
 
