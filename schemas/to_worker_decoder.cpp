@@ -161,6 +161,25 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
   return pieces.empty();
 }
 
+bool read_posts(const wire::Batch& in, std::vector<Post>& out) {
+  out.clear();
+  Pieces pieces(wire::text_of(in.posts_text()));
+  if (!in.posts()) return pieces.empty();
+  if (!wire::is_aligned(*in.posts())) return false;
+  for (const wire::PostEntry* post : *in.posts()) {
+    const auto data = pieces.next(post->length());
+    if (!data || post->seq() > max_position || post->position() > max_position ||
+        !(post->set() ? is_json_object(*data) : is_json(*data)))
+      return false;
+    out.push_back({.stream = StreamId{post->stream()},
+                   .seq = post->seq(),
+                   .position = post->position(),
+                   .data = std::string(*data),
+                   .set = post->set()});
+  }
+  return pieces.empty();
+}
+
 // A batch of a plan is a step of its epoch; other batches have zeros.
 bool has_position(const wire::Batch& in) {
   const bool none = in.epoch() == 0 && in.step() == 0 && in.steps() == 0 && in.body() == 0;
@@ -185,7 +204,7 @@ bool read(const wire::Batch& in, HandedBatch& out) {
   return in.trigger() < count_of<Trigger>() && has_position(in) && in.rows() <= max_count &&
          in.width() <= max_count && read_rows(in.framed(), true, in.width(), out.framed) &&
          read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
-         out.framed.size() <= in.rows() &&
+         read_posts(in, out.posts) && out.framed.size() <= in.rows() &&
          (out.failed.empty() || is_json(without_bytes(out.failed))) &&
          (out.framed.size() + out.marks.size() > 0 || (in.steps() > 0 && in.rows() > 0));
 }

@@ -103,6 +103,24 @@ ByteVector encode_opened_text(Builder& builder, const std::vector<OpenedStream>&
   });
 }
 
+// Absent in most batches.
+auto encode_posts(Builder& builder, const std::vector<Post>& posts) {
+  if (posts.empty()) return flatbuffers::Offset<flatbuffers::Vector<const wire::PostEntry*>>();
+  return builder.CreateVectorOfStructs<wire::PostEntry>(
+      posts.size(), [&posts](std::size_t i, wire::PostEntry* out) {
+        const Post& post = posts[i];
+        *out = wire::PostEntry(number(post.stream), post.seq, post.position,
+                               static_cast<std::uint32_t>(post.data.size()), post.set);
+      });
+}
+
+ByteVector encode_posts_text(Builder& builder, const std::vector<Post>& posts) {
+  if (posts.empty()) return 0;
+  std::size_t size = 0;
+  for (const Post& post : posts) size += post.data.size();
+  return concatenated(builder, size, posts, [](const Post& post, auto add) { add(post.data); });
+}
+
 ByteVector encode_handles(Builder& builder, std::span<const DeviceHandle> handles) {
   return builder.CreateVector(reinterpret_cast<const std::uint8_t*>(handles.data()),
                               handles.size_bytes());
@@ -213,6 +231,8 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
         builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()), values.size());
   flatbuffers::Offset<flatbuffers::String> failed = 0;
   if (!batch.failed.empty()) failed = builder_->CreateString(batch.failed);
+  const auto posts_text = encode_posts_text(*builder_, batch.posts);
+  const auto posts = encode_posts(*builder_, batch.posts);
   const auto rooms = encode_rooms(*builder_, batch.opened);
   const auto opened_text = encode_opened_text(*builder_, batch.opened);
   const auto opened = encode_opened(*builder_, batch.opened);
@@ -237,6 +257,8 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   table.add_body(batch.body);
   table.add_failed(failed);
   table.add_rooms(rooms);
+  table.add_posts(posts);
+  table.add_posts_text(posts_text);
   return finish(*builder_, table.Finish());
 }
 

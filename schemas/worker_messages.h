@@ -117,6 +117,16 @@ struct OpenedStream {
   bool operator==(const OpenedStream&) const = default;
 };
 
+// A message of a client to the worker, which a row of the batch carries.
+struct Post {
+  StreamId stream{};
+  std::uint64_t seq = 0;       // number of the row
+  std::uint64_t position = 0;  // position of its stream when it arrived
+  std::string data;            // a JSON value
+  bool set = false;            // it is an object with new values of the stream's options
+  bool operator==(const Post&) const = default;
+};
+
 // service -> worker: a batch is handed over.
 struct HandedBatch {
   BatchId id{};
@@ -128,6 +138,7 @@ struct HandedBatch {
   std::vector<RowEntry> framed;  // rows with frames, in the order of the tensor
   std::vector<RowEntry> marks;   // marker rows
   std::vector<OpenedStream> opened;
+  std::vector<Post> posts = {};  // those of a stream in the order in which they were sent
   Bytes tensor;  // without slabs: a view, in a decoded batch of its message; companions follow it
   // For batches of a plan; 0 otherwise.
   std::uint64_t epoch = 0, step = 0;

@@ -120,6 +120,18 @@ void add_client_stream(nb::module_& module) {
           },
           nb::arg("frames"), seconds)
       .def(
+          "message",
+          [](ClientStream& stream, std::string data, Seconds wait) {
+            return send_command(stream, commands::Message{std::move(data)}, wait);
+          },
+          nb::arg("data"), seconds)
+      .def(
+          "set",
+          [](ClientStream& stream, std::string options, Seconds wait) {
+            return send_command(stream, commands::Set{std::move(options)}, wait);
+          },
+          nb::arg("options"), seconds)
+      .def(
           "end",
           [](ClientStream& stream, Seconds wait) {
             return send_command(stream, commands::End{}, wait);

@@ -79,6 +79,14 @@ nb::list opened(const HeldBatch& held) {
   return streams;
 }
 
+nb::list messages(const HeldBatch& held) {
+  nb::list all;
+  for (const worker_protocol::Post& post : held.open().messages())
+    all.append(
+        nb::make_tuple(number(post.stream), post.seq, post.position, text_of(post.data), post.set));
+  return all;
+}
+
 using Self = nb::handle_t<HeldBatch>;
 
 nb::object array(Self self, ArrayLayout layout) {
@@ -205,6 +213,7 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("framed", [](const HeldBatch& b) { return packed(b.open().framed()); })
       .def_prop_ro("marks", [](const HeldBatch& b) { return packed(b.open().marks()); })
       .def_prop_ro("opened", &opened)
+      .def_prop_ro("messages", &messages)
       .def_prop_ro("epoch", [](const HeldBatch& b) { return b.open().epoch(); })
       .def_prop_ro("step", [](const HeldBatch& b) { return b.open().step(); })
       .def_prop_ro("steps", [](const HeldBatch& b) { return b.open().steps(); })

@@ -33,7 +33,7 @@ from millrace.errors import (
     WorkerError,
 )
 from millrace.events import Closed, Event, Flushed, Goaway, Message, Rejected, Result, Warned
-from millrace.rows import Flag, Opened, Row, Rows
+from millrace.rows import ClientMessage, Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
 
@@ -48,6 +48,7 @@ __all__ = [
     "Batch",
     "Client",
     "ClientError",
+    "ClientMessage",
     "ClientSettings",
     "Closed",
     "Companion",

@@ -13,7 +13,7 @@ from millrace.client import log_event
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Message, Ready, Result, event_of, ready_of
 from millrace.packets import each
-from millrace.request import Frames, Request, mark_of, whole
+from millrace.request import Frames, Request, json_of, mark_of, options_of, whole
 from millrace.settings import ClientSettings
 
 _T = TypeVar("_T")
@@ -130,6 +130,18 @@ class AsyncStream:
         """Reports that ``frames`` frames, 1 or more, were lost here."""
         lost = whole("frames", frames, 1)
         await self._until(lambda stream: stream.gap(lost, 0))
+
+    async def message(self, data: Any) -> None:
+        """Sends ``data``, any JSON value, to the model, which receives it with the stream's next row. ``flush`` after
+        it causes a row at once. A message that the service rejects is a ``Rejected`` event."""
+        text = json_of("data", data)
+        await self._until(lambda stream: stream.message(text, 0))
+
+    async def set(self, options: dict[str, Any]) -> None:
+        """Changes options of the stream. The model receives those that change with the stream's next row, and a model
+        that takes the stream over receives all."""
+        text = options_of(options)
+        await self._until(lambda stream: stream.set(text, 0))
 
     async def end(self) -> None:
         """Ends the stream's input. Results come until the stream is over. Sending afterwards raises

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from millrace import _core
 from millrace.device_array import DeviceArray
 from millrace.quiet_log import QuietLog
-from millrace.rows import Opened, Rows
+from millrace.rows import ClientMessage, Opened, Rows
+
+
+def _whole(digits: str) -> int | float:
+    """A client may send more digits than Python converts to an int: such a number is infinity."""
+    return int(digits) if len(digits) <= 4000 else float(digits)
 
 
 class Batch:
@@ -135,6 +140,15 @@ class Batch:
         return [
             Opened(stream, slot, name, json.loads(options) if options else {})
             for stream, slot, name, options in self._core.opened
+        ]
+
+    @property
+    def messages(self) -> list[ClientMessage]:
+        """The messages that clients sent to the model since the row before, of the streams in this batch. Those of a
+        stream are in the order in which they were sent, and belong before its row. Empty in a Dataset."""
+        return [
+            ClientMessage(stream, seq, position, json.loads(data, parse_int=_whole), changes)
+            for stream, seq, position, data, changes in self._core.messages
         ]
 
     def use_on(self, stream: int) -> None:

@@ -11,7 +11,7 @@ from millrace import _core
 from millrace.access import core_client
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Warned, event_of, ready_of
-from millrace.request import Frames, Request, mark_of, whole
+from millrace.request import Frames, Request, json_of, mark_of, options_of, whole
 from millrace.settings import ClientSettings
 
 _log = logging.getLogger("millrace")
@@ -72,6 +72,16 @@ class Stream:
     def gap(self, frames: int, timeout: float | None = None) -> None:
         """Reports that ``frames`` frames, 1 or more, were lost here."""
         self._timely(self._stream.gap(whole("frames", frames, 1), timeout))
+
+    def message(self, data: Any, timeout: float | None = None) -> None:
+        """Sends ``data``, any JSON value, to the model, which receives it with the stream's next row. ``flush`` after
+        it causes a row at once. A message that the service rejects is a ``Rejected`` event."""
+        self._timely(self._stream.message(json_of("data", data), timeout))
+
+    def set(self, options: dict[str, Any], timeout: float | None = None) -> None:
+        """Changes options of the stream. The model receives those that change with the stream's next row, and a model
+        that takes the stream over receives all."""
+        self._timely(self._stream.set(options_of(options), timeout))
 
     def end(self, timeout: float | None = None) -> None:
         """Ends the stream's input. Results come until the stream is over. Sending afterwards raises

@@ -46,6 +46,23 @@ def text(name: str, given: str) -> str:
     return given
 
 
+def json_of(name: str, data: Any) -> str:
+    """Returns JSON. Raises TypeError or ValueError that names the argument."""
+    try:
+        return json.dumps(data, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}; JSON has no NaN and no infinity") from None
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def options_of(given: dict[str, Any]) -> str:
+    """Returns options as JSON. Raises TypeError or ValueError."""
+    if not isinstance(given, dict):
+        raise TypeError(f"options must be a dict, not {given!r}")
+    return json_of("options", given)
+
+
 def mark_of(given: SupportsIndex | None) -> int | None:
     """Returns the argument of ``flush``, checked."""
     return None if given is None else whole("mark", given, 0)
@@ -98,19 +115,10 @@ class Request:
             self.dim,
             None if self.channel is None else str(self.channel),
             None if self.chunk is None else str(self.chunk),
-            self._text,
+            "" if self.options is None else options_of(self.options),
             self.record,
             self.explain,
         )
-
-    @property
-    def _text(self) -> str:
-        try:
-            return "" if self.options is None else json.dumps(self.options, allow_nan=False)
-        except ValueError as error:
-            raise ValueError(f"options: {error}; JSON has no NaN and no infinity") from None
-        except TypeError as error:
-            raise TypeError(f"options: {error}") from None
 
     @property
     def sent_as(self) -> str:

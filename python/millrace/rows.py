@@ -83,13 +83,23 @@ def _row(*entry: int) -> Row:
     return Row(stream, seq, begin, gap, mark_or_none, slot, left, size, right, flags, _REASONS[reason])
 
 
+class ClientMessage(NamedTuple):
+    """A message of a client to the model."""
+
+    stream: int  #: id of the stream, as in Row
+    seq: int  #: number of the row that it belongs before
+    position: int  #: frames of the stream before it, lost ones included
+    data: Any  #: the JSON value that the client sent
+    set: bool  #: true if ``data`` is a dict of options that have changed
+
+
 class Opened(NamedTuple):
     """A stream whose first row for this worker is in the batch."""
 
     stream: int  #: id of the stream, as in Row
     slot: int  #: index of the stream's state
     name: str  #: name of the stream
-    options: dict[str, Any]  #: the options that the client sent when it opened the stream; {} by default
+    options: dict[str, Any]  #: the options of the stream, with the changes of its client so far; {} by default
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from recognisers import PocketSphinx, librivox  # noqa: E402
 
 PROGRAMS = printed.programs()
 NUMBERS = "1e-5"  # floats depend a little on the number of rows
-PRINTED = {"readme_worker": (), "worker_python": (), "worker_torch": ("host",), "worker_graph": ("host",)}
+PRINTED = {"readme_worker": (), "worker_python": (), "worker_hot_words": (), "worker_torch": ("host",), "worker_graph": ("host",)}
 COUNTS = "transcripts_segments"  # on purpose, it counts the segments of a stream also across RESET
 
 

@@ -66,6 +66,8 @@ struct Check {
     for (const wp::OpenedStream& stream : batch.opened)
       require((plan ? !stream.name.empty() : is_name(stream.name)) && stream.room <= stream_room,
               "a stream has a name, and at most the whole room");
+    for (const wp::Post& post : batch.posts)
+      require(post.set ? is_json_object(post.data) : is_json(post.data), "a message is JSON");
   }
   void operator()(const wp::Welcome& welcome) const {
     const auto& widths = welcome.width_buckets;

@@ -28,13 +28,19 @@ class Guide(WorkerTest):
 
     def results_of(self, *commands):
         """The events of a stream of six frames, in rows of four, with these commands before its end."""
-        with millrace.Client(f"ws://127.0.0.1:{self.served.port}").open(format="s16le") as stream:
+        with self.opened() as stream:
             stream.send(bytes(12))
             for command in commands:
                 getattr(stream, command)()
             stream.end()
-            while event := stream.next(PATIENCE):
-                yield event
+            yield from self.events(stream)
+
+    def opened(self, **options):
+        return millrace.Client(f"ws://127.0.0.1:{self.served.port}").open(format="s16le", options=options)
+
+    def events(self, stream):
+        while event := stream.next(PATIENCE):
+            yield event
 
     def test_tokens_arrive_between_the_answers(self):
         self.runs("worker_messages")
@@ -46,6 +52,18 @@ class Guide(WorkerTest):
         self.runs("worker_pending")
         data = [event.data for event in self.results_of("flush") if isinstance(event, millrace.Result)]
         self.assertEqual(data, ["about 4 frames", "6 frames in all", "6 frames in all"])
+
+    def test_hot_words_change_in_mid_stream(self):
+        self.runs("worker_hot_words")
+        with self.opened(words=["Millrace"]) as stream:
+            stream.send(bytes(8))
+            stream.message("ignored")
+            stream.set({"words": ["weir", "sluice"]})
+            stream.send(bytes(4))
+            stream.set({"lang": "en"})
+            stream.end()
+            data = [event.data for event in self.events(stream) if isinstance(event, millrace.Result)]
+        self.assertEqual(data, ["4 frames, with ['Millrace']", "2 frames, with ['weir', 'sluice']"])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a worker to clients between results, at a running service."""
-import json
+"""Messages of a worker to clients between results, and of clients to the worker, at a running service."""
+import asyncio
 import threading
 import unittest
 
 import numpy as np
 from streams import WorkerTest
-from harness import PATIENCE
+from harness import PATIENCE, run
 
 import millrace
 
@@ -118,6 +118,84 @@ class Messages(WorkerTest):
         message, binary = [m for m in stream.messages if isinstance(m, bytes) or m["type"] in ("message", "binary")]
         self.assertEqual(message, {"type": "message", "number": 0, "seq": 0, "data": {"text": "grüß"}})
         self.assertIn(b"\1\2", binary)
+
+
+class OfClients(WorkerTest):
+    """Messages of clients to the worker."""
+
+    def setUp(self):
+        super().setUp()
+        self.attached = self.worker()
+
+    def urls(self):
+        for url in f"ws://127.0.0.1:{self.served.port}", f"tcp://127.0.0.1:{self.served.zeromq_port}":
+            with self.subTest(url[:3]):
+                yield url
+
+    def messages(self):
+        """(number of the row, position, data, set) of each message in the next batch with any."""
+        while not (messages := (batch := self.batch(self.attached)).messages):
+            batch.done()
+        streams = {row.stream for row in [*batch.framed, *batch.marks]}
+        self.assertEqual({message.stream for message in messages}, streams)
+        batch.done()
+        return [tuple(message[1:]) for message in messages]
+
+    def test_the_worker_gets_json_with_the_next_row_and_changes_of_options(self):
+        values = [None, True, 1.5, "grüß", [1, {"a": []}], {"words": ["Millrace"]}]
+        for url in self.urls():
+            with millrace.Client(url).open(format="s16le") as stream:
+                stream.send(np.arange(4, dtype=np.int16))
+                for value in values:
+                    stream.message(value)
+                stream.set({"lang": "de"})
+                stream.flush()
+                self.assertEqual(self.messages(), [*((1, 4, value, False) for value in values), (1, 4, {"lang": "de"}, True)])
+
+    def test_an_asynchronous_client_sends_them_too(self):
+        async def send(url):
+            async with millrace.connect(url).open(format="s16le") as stream:
+                await stream.message("a")
+                await stream.set({"b": 1})
+                await stream.flush()
+                return await asyncio.to_thread(self.messages)
+
+        for url in self.urls():
+            self.assertEqual(run(send(url)), [(0, 0, "a", False), (0, 0, {"b": 1}, True)])
+
+    def test_a_worker_that_takes_over_has_the_options_of_the_rows_before(self):
+        with millrace.Client(f"ws://127.0.0.1:{self.served.port}").open(format="s16le", options={"a": 1, "b": 2}) as stream:
+            stream.set({"b": [3], "c": None})
+            stream.flush()
+            batch = self.batch(self.attached)
+            self.assertEqual(batch.opened[0].options, {"a": 1, "b": 2})
+            batch.done()
+            other = self.worker()
+            self.attached.close()
+            stream.flush()
+            self.assertEqual(self.batch(other).opened[0].options, {"a": 1, "b": [3], "c": None})
+
+    def test_a_number_that_python_does_not_convert_is_infinity(self):
+        stream = self.stream()
+        stream._run(stream.connection.send('{"type":"message","data":[' + "9" * 5000 + ",-1e999]}"))
+        stream.command("flush")
+        self.assertEqual(self.messages()[0][2], [float("inf"), -float("inf")])
+
+    def test_what_is_no_message_is_refused_and_what_is_too_long_is_rejected(self):
+        for url in self.urls():
+            with millrace.Client(url).open(format="s16le") as stream:
+                for call, error, words in ((lambda: stream.message(float("nan")), ValueError, "data: .*JSON has no NaN"),
+                                           (lambda: stream.message(b"bytes"), TypeError, "data: .*bytes"),
+                                           (lambda: stream.set([("a", 1)]), TypeError, "options must be a dict, not"),
+                                           (lambda: stream.set({"a": {1}}), TypeError, "options: .* set ")):
+                    with self.subTest(words), self.assertRaisesRegex(error, words):
+                        call()
+                stream.message("m" * (16 << 10))
+                stream.set({"a": "m" * 4090})
+                self.assertEqual([stream.next(PATIENCE).code for _ in range(2)], ["too_long", "too_long"])
+                stream.message("right")
+                stream.flush()
+                self.assertEqual(self.messages(), [(0, 0, "right", False)])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of workers to clients, and the room that they have.
+// The messages of workers to clients, the room that they have, and the messages of clients to
+// workers.
 #include <catch2/catch.hpp>
 #include <string>
 #include <variant>
@@ -47,12 +48,35 @@ HandedBatch opening(std::uint32_t room) {
   return batch;
 }
 
+// A batch with messages of clients.
+HandedBatch posted() {
+  HandedBatch batch = opening(stream_room);
+  batch.posts = {{StreamId{1}, 3, 7, R"(["a","\u0062"])", false},
+                 {StreamId{2}, 0, 1ULL << 53, R"({"lang":"de"})", true}};
+  return batch;
+}
+
 }  // namespace
 
 TEST_CASE("a message of a worker is unchanged when it is written and read") {
   CHECK(std::get<Send>(*received(sent)) == sent);
   const Send bytes{.stream = {}, .seq = 0, .message = {Answer::Kind::bytes, "\0\xff"s}};
   CHECK(std::get<Send>(*received(bytes)) == bytes);
+}
+
+TEST_CASE("the messages of clients in a batch are unchanged when read") {
+  CHECK(std::get<HandedBatch>(*received(posted())).posts == posted().posts);
+}
+
+TEST_CASE("messages of clients that are not what they are called are refused") {
+  for (const Post& wrong :
+       {Post{StreamId{1}, 0, 0, "{"}, Post{StreamId{1}, 0, 0, ""},
+        Post{StreamId{1}, 0, 1ULL << 63, "1"}, Post{StreamId{1}, 1ULL << 63, 0, "1"},
+        Post{StreamId{1}, 0, 0, "1", true}}) {
+    HandedBatch batch = opening(stream_room);
+    batch.posts = {wrong};
+    CHECK(refused(batch));
+  }
 }
 
 TEST_CASE("an answer that follows later is unchanged when it is written and read") {
@@ -92,7 +116,7 @@ TEST_CASE("the room of a stream that was taken over is unchanged when it is read
   CHECK(refused(opening(stream_room + 1)));
 }
 
-TEST_CASE("messages of workers and their room equal the golden files") {
+TEST_CASE("messages of workers, their room, and messages of clients equal the golden files") {
   Encoder encoder;
   const auto check = [&](const char* name, const auto& message) {
     const Bytes bytes = encoder.encode(message);
@@ -100,6 +124,7 @@ TEST_CASE("messages of workers and their room equal the golden files") {
   };
   check("worker_send.bin", sent);
   check("worker_late_answer.bin", LateAnswer{StreamId{11}, 9, {Answer::Kind::text, "late", true}});
+  check("worker_batch_posts.bin", posted());
   check("worker_room.bin", Room{.stream = StreamId{11}, .bytes = 16384});
 }
 

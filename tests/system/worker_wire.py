@@ -13,10 +13,11 @@ START, RESET, SEGMENT, GAP, LAST, END, ABORT = 1, 2, 4, 8, 16, 32, 64
 FLAGS = ("START", "RESET", "SEGMENT", "GAP", "LAST", "END", "ABORT")
 REASONS = (None, "start", "client", "endpoint", "gap", "overflow", "worker_lost", "failover")
 
-ROW, OPENED = "<QQQQqIIIIBB6x", "<QIII4x"  # structs
+ROW, OPENED, POST = "<QQQQqIIIIBB6x", "<QIII4x", "<QQQIB3x"  # structs
 Row = collections.namedtuple("Row", "stream seq begin gap mark slot left size right flags reason")
 Opened = collections.namedtuple("Opened", "stream slot name options")
-Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
+Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor posts")
+Post = collections.namedtuple("Post", "stream seq position data set")
 Welcome = collections.namedtuple(
     "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles width_buckets "
     "row_buckets",
@@ -72,6 +73,14 @@ def _read_opened(table):
     return opened
 
 
+def _read_posts(table):
+    text, posts = table.bytes(19), []
+    for stream, seq, position, length, changes in table.vector(18, POST):
+        posts.append(Post(stream, seq, position, text[:length].decode(), bool(changes)))
+        text = text[length:]
+    return posts
+
+
 def _read_handles(table):
     at = table.child(14)
     return b"".join(map(flatbuffer.Reader(table.text, at).bytes, range(3))) if at else b""
@@ -86,7 +95,7 @@ def read(text):
     if kind == BATCH:
         return kind, Batch(*table.scalars("QIIIBqq"), [Row(*row) for row in table.vector(7, ROW)],
                            [Row(*row) for row in table.vector(8, ROW)], _read_opened(table),
-                           table.bytes(11))
+                           table.bytes(11), _read_posts(table))
     if kind == COMPANY:
         return kind, table.scalars("I")[0]
     if kind == ROOM:

@@ -25,7 +25,11 @@ class Wire(unittest.TestCase):
         marks = [wire.Row(12, 10, (1 << 40) + 2, 0, -1, 0, 0, 0, 0, wire.LAST | wire.END, 0)]
         opened = [wire.Opened(11, 5, "mic-7", ""), wire.Opened(12, 6, "b", '{"l":"de"}')]
         self.assertEqual(wire.read(golden("worker_batch.bin")), (wire.BATCH, wire.Batch(
-            7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened, b"\1\2\3" + bytes(21))))
+            7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened, b"\1\2\3" + bytes(21), [])))
+
+    def test_the_messages_of_clients_in_a_batch_are_read(self):
+        _, batch = wire.read(golden("worker_batch_posts.bin"))
+        self.assertEqual(batch.posts, [wire.Post(1, 3, 7, '["a","\\u0062"]', False), wire.Post(2, 0, 1 << 53, '{"lang":"de"}', True)])
 
     def test_written_messages_are_aligned(self):
         # The number of a Done is at a multiple of 8, whatever is before it.

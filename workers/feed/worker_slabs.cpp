@@ -9,6 +9,17 @@
 
 namespace millrace {
 
+namespace {
+
+// Copies: the row keeps its messages, because it may be handed over again.
+void add_posts(const BatchRow& row, std::vector<worker_protocol::Post>& posts) {
+  if (!row.ready.messages) return;
+  for (const StreamMessage& message : *row.ready.messages)
+    posts.push_back({row.stream, row.ready.row.seq, message.position, message.text, message.set});
+}
+
+}  // namespace
+
 WorkerSlabs::WorkerSlabs(const BatchShape& shape, std::unique_ptr<Device> device,
                          std::uint32_t slabs, DeviceReports reports)
     : format_(device->slab_format(shape.format)),
@@ -26,13 +37,16 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
   worker_protocol::HandedBatch& message = slabs_[slab].message;
   message.framed.clear();
   message.marks.clear();
+  message.posts.clear();
   for (const BatchRow& row : batch.framed) {
     writer_.add(control_of(number(row.slot), row.ready.row), row.ready.window);
     message.framed.push_back(entry_of(row.stream, number(row.slot), row.ready.row));
+    add_posts(row, message.posts);
   }
   for (const BatchRow& row : batch.marks) {
     writer_.add_mark(control_of(number(row.slot), row.ready.row));
     message.marks.push_back(entry_of(row.stream, number(row.slot), row.ready.row));
+    add_posts(row, message.posts);
   }
   message.id = batch.id;
   message.rows = batch.rows;

@@ -196,6 +196,7 @@ void WorkerServer::describe(FramedSocket socket, const wp::Describe& asked) {
 // count in the slabs' budget.
 FramedLimits WorkerServer::limits(const WorkerHost& host, const wp::Hello& hello) const {
   FramedLimits limits = worker_limits();
+  limits.max_outgoing += hello.credits * host.post_bytes();
   if (!budgets_) return limits;
   limits.max_outgoing += hello.credits * host.batch_bytes();
   limits.incoming = &budgets_->unread;

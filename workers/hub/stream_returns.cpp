@@ -2,8 +2,12 @@
 #include "workers/hub/stream_returns.h"
 
 #include <cstddef>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
+
+#include "schemas/json_text.h"
 
 namespace millrace {
 
@@ -22,7 +26,16 @@ std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
   return opened;
 }
 
+void StreamReturns::apply(const StreamMessages& messages, StreamIntro& stream) {
+  std::vector<std::string_view> options{stream.options};
+  for (const StreamMessage& message : messages)
+    if (message.set) options.push_back(message.text);
+  if (options.size() > 1) stream.options = merged_members(options);
+}
+
 void StreamReturns::send(LaneEvents& events) {
+  for (const auto& [stream, messages] : events.posts) apply(*messages, streams_.at(stream));
+  events.posts.clear();
   // Neighbours for one mailbox are sent together: one lock for a batch of rows.
   const std::span<Returned> all(events.returned);
   ReturnBox* box = nullptr;

@@ -40,10 +40,12 @@ class StreamReturns {
   // The entries of a message to a worker for the streams of `rows`.
   std::vector<worker_protocol::OpenedStream> opened(std::span<const Lanes::Opened> rows) const;
   // Sends the returned rows to the streams' threads, and removes the streams that are gone. Counts
-  // and logs answers. Clears these parts of `events`.
+  // and logs answers. Changes the options of streams by the messages that done rows have carried:
+  // those of other rows go with their row. Clears these parts of `events`.
   void send(LaneEvents& events);
 
  private:
+  void apply(const StreamMessages& messages, StreamIntro& stream);
   void count(const RowDone& done, const StreamIntro& stream);
 
   LaneStats& stats_;

@@ -40,6 +40,8 @@ class WorkerHost {
   virtual const WorkerLog& log() const = 0;
   // The longest batch in bytes, as a worker on another machine receives it. Thread-safe.
   virtual std::size_t batch_bytes() const = 0;
+  // The most bytes of messages of clients in a batch.
+  virtual std::size_t post_bytes() const { return 0; }
 };
 
 }  // namespace millrace

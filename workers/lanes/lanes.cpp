@@ -11,6 +11,7 @@ namespace millrace {
 void LaneEvents::clear() {
   returned.clear();
   finished.clear();
+  posts.clear();
   overdue.clear();
   why_overdue.clear();
   left.clear();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -26,9 +27,11 @@ namespace millrace {
 
 // Results of the calls of Lanes that the caller passes on to streams and workers.
 struct LaneEvents {
-  std::vector<Returned> returned;        // messages for streams about their rows, in order
-  std::vector<StreamId> finished;        // streams whose last row is done, or that were dropped:
-                                         // their capacity is free
+  std::vector<Returned> returned;  // messages for streams about their rows, in order
+  std::vector<StreamId> finished;  // streams whose last row is done, or that were dropped:
+                                   // their capacity is free
+  // The messages of clients that done rows have carried: no worker receives them again.
+  std::vector<std::pair<StreamId, std::shared_ptr<const StreamMessages>>> posts;
   std::vector<LaneId> overdue;           // erased lanes, whose workers exceeded a timeout
   std::vector<std::string> why_overdue;  // the reason for each of these, in the same order
   std::vector<LaneId> left;              // erased lanes, whose workers sent Bye and became empty

@@ -105,6 +105,9 @@ class WorkerBatch {
   // The streams whose first row at this worker is in this batch, with their names and options. For
   // a watcher: all streams of the batch, those that it may have seen before without options.
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
+  // The messages of clients that the rows of the batch carry, those of a stream in the order in
+  // which its client sent them. They belong before the row of their stream.
+  const std::vector<worker_protocol::Post>& messages() const { return message_.posts; }
 
   // The rest is used by the library only. set_reset() adds RESET to a row of the tensor, in the
   // message and in the slab; has_added_reset() is true after that. release() returns the message

@@ -98,3 +98,53 @@ TEST_CASE_METHOD(MessagesOfHub, "a worker that takes a stream over learns how mu
   Link& other = attach();
   CHECK(other.receive<HandedBatch>().opened[0].room == stream_room - 1000);
 }
+
+TEST_CASE_METHOD(HubUnderTest, "a batch has the messages of clients that its rows carry") {
+  Link& link = attach();
+  Link& watcher = watch();
+  open(1);
+  post("[1]");
+  row(1);
+  const std::vector<Post> expected{{StreamId{1}, 0, 7, "[1]"}};
+  CHECK(link.receive<HandedBatch>().posts == expected);
+  CHECK(watcher.receive<HandedBatch>().posts == expected);
+  done(link, BatchId{1});
+  row(1);
+  CHECK(link.receive<HandedBatch>().posts.empty());
+}
+
+TEST_CASE_METHOD(HubUnderTest,
+                 "the messages of a lost worker's rows go with them, those of done rows do not") {
+  Link& link = attach();
+  open(1);
+  post("\"done\"");
+  row(1);
+  (void)link.receive<HandedBatch>();
+  done(link, BatchId{1});
+  post("\"again\"");
+  row(1);
+  (void)link.receive<HandedBatch>();
+  hub.lost(link, WorkerFailure::disconnect);
+  run();
+  const auto batch = attach().receive<HandedBatch>();
+  CHECK(rows_of(batch) == "1.1R");
+  CHECK(batch.posts == std::vector<Post>{{StreamId{1}, 1, 7, "\"again\""}});
+}
+
+TEST_CASE_METHOD(HubUnderTest,
+                 "a worker that takes over a stream gets its options as of the last done row") {
+  Link& link = attach();
+  open(1, "mic", R"({"lang":"de","beam":4})");
+  for (const char* options : {R"({"lang":"en"})", R"({"words":["a"],"lang":"fr"})"}) {
+    post(options, true);
+    row(1);
+    (void)link.receive<HandedBatch>();
+  }
+  done(link, BatchId{1});
+  hub.lost(link, WorkerFailure::disconnect);
+  run();
+  const auto batch = attach().receive<HandedBatch>();
+  CHECK(batch.opened.at(0).options == R"({"beam":4,"lang":"en"})");
+  CHECK(batch.posts ==
+        std::vector<Post>{{StreamId{1}, 1, 7, R"({"words":["a"],"lang":"fr"})", true}});
+}
