@@ -37,6 +37,18 @@ void append_hex(std::string& line, std::uint32_t value) {
   for (int shift = 28; shift >= 0; shift -= 4) line += "0123456789abcdef"[value >> shift & 0xf];
 }
 
+// The messages of the client that the row carries.
+void append_messages(std::string& line, const RowEntry& row, const WorkerBatch& batch) {
+  std::string messages;
+  for (const worker_protocol::Post& post : batch.messages()) {
+    if (post.stream != row.stream || post.seq != row.seq) continue;
+    messages += messages.empty() ? "[" : ",";
+    messages.append("{\"position\":").append(std::to_string(post.position));
+    messages.append(",\"data\":").append(post.data).append(post.set ? ",\"set\":true}" : "}");
+  }
+  if (!messages.empty()) line.append(",\"messages\":").append(messages).append("]");
+}
+
 // The bytes of a row in the narrowest tensor that holds the row. A wider tensor has more columns at
 // the end of the row.
 Bytes narrowest(const WorkerBatch& batch, std::uint32_t row, RowColumns columns,
@@ -99,6 +111,7 @@ void TapLines::write(const RowEntry& row, const WorkerBatch& batch, std::string&
   }
   append(line, "slot", row.slot);
   append(line, "batch", number(batch.id()));
+  append_messages(line, row, batch);
 }
 
 }  // namespace millrace

@@ -19,6 +19,9 @@ namespace millrace {
 //   {"stream":"mic-7","seq":0,"begin":0,"left":0,"size":1600,"right":0,"flags":["START","RESET"],
 //    "reason":"start","gap":0,"mark":null,"slot":5,"batch":1}
 //
+// A row that carries messages of the client to the worker has the member "messages" too:
+// [{"position":0,"data":…},…], with "set":true if the message changes options.
+//
 // Confined to one thread. Reuses its memory from batch to batch.
 class TapLines {
  public:

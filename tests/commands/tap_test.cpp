@@ -118,6 +118,22 @@ TEST_CASE("a checksum covers the row in the narrowest tensor that holds the row"
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("crc32c":"f63af4ee"})"));
 }
 
+TEST_CASE("a row has the messages of the client that it carries") {
+  TapLines tap_lines(true);
+  HandedBatch batch = tapped_batch(1);
+  batch.posts = {{StreamId{11}, 0, 0, R"({"a":1})", true},
+                 {StreamId{11}, 1, 3, "\"b\""},
+                 {StreamId{11}, 1, 3, "2"},
+                 {StreamId{12}, 0, 0, "\"of another stream\""}};
+  format(tap_lines, batch);
+  CHECK_THAT(tap_lines.framed()[0].data,
+             Catch::EndsWith(R"(,"messages":[{"position":0,"data":{"a":1},"set":true}],)"
+                             R"("crc32c":"41357186"})"));
+  CHECK_THAT(tap_lines.marks()[0].data,
+             Catch::EndsWith(R"(,"messages":[{"position":3,"data":"b"},{"position":3,"data":2}],)"
+                             R"("crc32c":null})"));
+}
+
 TEST_CASE("a stream keeps its name until it ends") {
   TapLines tap_lines(false);
   format(tap_lines, tapped_batch(1));
