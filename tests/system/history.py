@@ -4,6 +4,8 @@ The functions are pure. Each violation begins with the name of its promise:
 
   terms        the ids of a worker's batches ascend, within its credits and the shape of the pipeline
   opened       a worker gets the name and options of a stream once, with the first row of the stream
+  options      these options have the changes that came with rows before
+  post         a row carries the messages of its client that the contract gives it, each time it is handed over
   order        a worker gets the rows of a stream in order
   slot         a stream keeps its slot, and no other stream has this slot until the END row is done
   state        a row with frames follows the last row that the state of its slot has seen, or has RESET
@@ -27,9 +29,8 @@ from worker_wire import END, RESET
 
 def violations(history):
     broken, handed = [], {stream.name: [] for stream in history.streams}
-    options = {stream.name: stream.options for stream in history.streams}
     for worker in history.workers:
-        wrong = _of_worker(worker, history.rules[worker.pipeline], options, handed)
+        wrong = _of_worker(worker, history.rules[worker.pipeline], handed)
         broken += [f"{what} (worker {worker.name})" for what in wrong]
     for stream in history.streams:
         rows = sorted(handed[stream.name], key=lambda at: at.batch.id)
@@ -52,7 +53,7 @@ def timeline(history, name):
                 yield f"  batch {batch.id}, closed {batch.closed}: row {row.seq}, size {row.size}"
 
 
-def _of_worker(worker, rule, options, handed):
+def _of_worker(worker, rule, handed):
     """The violations in the trace of one worker. Adds its rows to `handed`."""
     names, seen, states, owners, held, last = {}, {}, {}, {}, [], 0
     for kind, entry in worker.log:
@@ -64,9 +65,9 @@ def _of_worker(worker, rule, options, handed):
             yield f"terms: batch {entry.id} after {last}, {len(held)} held"
         last = entry.id
         yield from _shape(entry, rule)
-        for stream, _, name, its_options in entry.opened:
-            if stream in names or options.get(name) != its_options:
-                yield f"opened: {name} again, or unknown, or with options {its_options}"
+        for stream, _, name, _ in entry.opened:
+            if stream in names or name not in handed:
+                yield f"opened: {name} again, or unknown"
             names[stream] = name
         for row, crc in entry.rows:
             if row.stream not in names:

@@ -96,14 +96,15 @@ class Client:
         draw, position = self.random, 0
         for _ in range(draw.randint(0, 30)):
             await asyncio.sleep(draw.expovariate(10))
-            kind = draw.choices(["frames", "flush", "reset", "gap"], [20, 2, 1, 1])[0]
+            kind = draw.choices(["frames", "flush", "reset", "gap", "message", "set"], [20, 2, 1, 1, 3, 2])[0]
             if kind == "frames":
                 count = draw.randint(1, 1500)
                 await self.packets(connection, stream, salted(stream.salt, position, count).tobytes())
                 position += count
                 continue
-            n = {"flush": draw.choice([None, draw.randrange(1000)]), "gap": draw.randint(1, 2000)}.get(kind)
-            words = {} if n is None else {"mark" if kind == "flush" else "frames": n}
+            n = {"flush": draw.choice([None, draw.randrange(1000)]), "gap": draw.randint(1, 2000), "message": draw.randrange(1000),
+                 "set": {draw.choice("ab"): draw.randrange(1000)}}.get(kind)
+            words = {} if n is None else {{"flush": "mark", "gap": "frames", "message": "data", "set": "options"}[kind]: n}
             stream.sent.append((kind, n))
             await connection.send(json.dumps({"type": kind, **words}))
             position += n if kind == "gap" else 0
@@ -187,6 +188,7 @@ def check(service, schedule, code):
     again = len(seen) - len({(row.stream, row.seq, row.begin) for row in seen})
     return wrong, {"streams": len(history.streams), "closes": dict(closes), "rows": len(seen), "again": again,
                    "messages": sum(len(stream.messages("message")) for stream in history.streams),
+                   "posts": sum(len(batch.posts) for worker in history.workers for kind, batch in worker.log if kind == "batch"),
                    "results": sum(len(stream.messages("result")) for stream in history.streams),
                    "workers": dict(fates), "faults": dict(schedule.faults),
                    "refused": sum(client.refused for client in schedule.clients),

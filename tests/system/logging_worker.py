@@ -8,7 +8,8 @@ The log survives kill -9.
 At SIGTERM, it sends Bye and works until the service closes the connection. At SIGUSR1, it keeps its next batch until the
 service has evicted it, and sends heartbeats meanwhile. A line of LOG is a JSON object:
   {"attached": ns}                      all times are of the steady clock
-  {"batch": id, "closed": ns, "opened": [[stream, slot, name, options], …], "rows": [[…, crc32], …]}
+  {"batch": id, "closed": ns, "opened": [[stream, slot, name, options], …], "rows": [[…, crc32], …],
+   "posts": [[stream, number of the row, position, JSON, whether it changes options], …]}
   {"done": id}                          the batch is given back next
   {"bye": ns}   {"ended": "left" | "timeout" | … | "lost"}
 """
@@ -53,7 +54,7 @@ class LoggingWorker:
         while (batch := self.link.batch()) is not None:
             rows = [[*row, zlib.crc32(self.link.row(batch, i))] for i, row in enumerate(batch.framed)]
             rows += [[*row, None] for row in batch.marks]
-            self.write(batch=batch.id, closed=batch.closed, opened=batch.opened, rows=rows)
+            self.write(batch=batch.id, closed=batch.closed, opened=batch.opened, rows=rows, posts=batch.posts)
             if self.dozing.is_set():
                 self.link.wait_for_hang_up()
             else:

@@ -3,6 +3,7 @@
 import dataclasses
 import zlib
 
+import message_history
 from traces import SECOND, Batch, Worker, contract, salted
 from worker_wire import ABORT, REASONS, RESET, Row, names
 
@@ -38,11 +39,12 @@ class Expected:
 
 @dataclasses.dataclass
 class Ending:
-    """A possible course of a stream: its rows, whether all of them had to be handed over, and the number of frames that
-    were read."""
+    """A possible course of a stream: its rows, whether all of them had to be handed over, the number of frames that were
+    read, and the messages of the client: [number of the row, position, data, whether it changes options]."""
     rows: list
     whole: bool
     frames: int
+    messages: list
 
 
 def ending_of(spec, sent, last=None, whole=True):
@@ -58,7 +60,9 @@ def ending_of(spec, sent, last=None, whole=True):
         if kind == "flush" and n is not None:
             rows[-1].mark = n
         reason = {"reset": "client", "gap": "gap"}.get(kind, reason)
-    return Ending(rows, whole, received // 2)
+    messages = [[row, position, data, kind == "set"] for (position, row), (kind, data) in
+                zip(chunker.messages, [(kind, data) for kind, data in sent if kind in ("message", "set")])]
+    return Ending(rows, whole, received // 2, messages)
 
 
 def _endings(history, stream, handed):
@@ -110,13 +114,14 @@ def of_stream(history, stream, handed):
     """The violations of a stream, for the ending that fits best."""
     complaints = None
     for ending in _endings(history, stream, handed):
-        wrong = [*_rows(history, stream, ending, handed), *_results(stream, ending, handed)]
+        wrong = [*_rows(history, stream, ending, handed), *_results(stream, ending, handed),
+                 *message_history.from_the_client(stream, ending, handed)]
         if complaints is None or len(wrong) < len(complaints):
             complaints = wrong
         if not wrong:
             break
     yield from ["ending: none is possible"] if complaints is None else complaints
-    yield from _messages(stream, handed)
+    yield from message_history.from_workers(stream, handed)
     yield from _failures(history, stream, handed)
     yield from _again(stream, handed)
     yield from _resets(history, stream, handed)
@@ -260,17 +265,6 @@ def _answer(result, expected, where):
         yield f"answer: result {seq} is the answer of {worker} to row {of_row} in batch {batch}"
     elif result["flags"] != names(at.row.flags):
         yield f"answer: result {seq} has flags {result['flags']}, its row {at.row.flags}"
-
-
-def _messages(stream, handed):
-    had, last = {(at.worker.name, at.row.stream, at.row.seq) for at in handed}, {}
-    for number, message in enumerate(stream.messages("message")):
-        worker, count, of = message["data"]
-        if message["number"] != number or count <= last.get(worker, -1):
-            yield f"message: {message} after {number} others"
-        if (worker, of, message["seq"]) not in had:
-            yield f"message: {message}, though {worker} did not have this row"
-        last[worker] = count
 
 
 def _flushed(stream, rows):

@@ -34,8 +34,8 @@ class Rule:
 
 @dataclasses.dataclass
 class Stream:
-    """A stream, traced by its client. `sent`: ("frames", bytes), ("flush", mark or None), ("reset", None), ("gap", frames).
-    `how` the client ended it: "end", "left" (closed with 1000) or "abort". `code` is the close code of the service, or 1006
+    """A stream, traced by its client. `sent`: ("frames", bytes), ("flush", mark or None), ("reset", None), ("gap", frames),
+    ("message", data), ("set", options). `how` the client ended it: "end", "left" (closed with 1000) or "abort". `code` is the close code of the service, or 1006
     if it sent none. `left`: when the client closed it with 1000."""
     name: str
     pipeline: str = "default"
@@ -59,6 +59,7 @@ class Batch:
     closed: int
     opened: list  # [stream, slot, name, options]
     rows: list    # (Row, crc32 of its values or None)
+    posts: list = dataclasses.field(default_factory=list)  # [stream, number of the row, position, JSON, whether it changes options]
 
 
 @dataclasses.dataclass
@@ -93,7 +94,7 @@ def read_worker(worker, path):
             line = json.loads(text)
             if "batch" in line:
                 rows = [(Row(*row[:-1]), row[-1]) for row in line["rows"]]
-                worker.log.append(("batch", Batch(line["batch"], line["closed"], line["opened"], rows)))
+                worker.log.append(("batch", Batch(line["batch"], line["closed"], line["opened"], rows, line["posts"])))
             elif "done" in line:
                 worker.log.append(("done", line["done"]))
             elif "attached" in line:

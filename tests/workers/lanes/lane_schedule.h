@@ -155,6 +155,7 @@ class LaneSchedule {
     ready.row = row;
     ready.arrived = ready.ready = now_;
     ready.notify_batched = row.seq % 2 == 0;
+    ready.messages = messages_.cut(id, row.seq);
     watch_.add(id, now_);
     lanes_.add(id, ready);
   }
@@ -303,7 +304,7 @@ class LaneSchedule {
     for (const auto& [lane, worker] : history_.workers) lanes.push_back(lane);
     for (LaneId lane : lanes)
       while (const Batch* batch = lanes_.next(lane, true, now_))
-        history_.hand_over(lane, *batch, messages_.opened(lanes_.opened()), now_);
+        history_.hand_over(lane, *batch, messages_.opened(*batch, lanes_.opened()), now_);
     read();
     history_.look(lanes_, now_);
   }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,8 +16,10 @@
 
 namespace millrace::test {
 
-// The history of the messages of workers to clients. Checks that each accepted message returns to
-// its stream, in order, and that the room of a stream is that of its messages that are not written.
+// The history of messages. Checks that each accepted message of a worker returns to its stream, in
+// order, and that the room of a stream is that of its messages that are not written. Checks that
+// the messages of clients are handed over with their row, each time, and are reported once when it
+// is done.
 class MessageHistory {
  public:
   // The worker of a lane sends a message to the client of a stream. False: it must be lost.
@@ -40,8 +45,19 @@ class MessageHistory {
     due_.push_back({id, room});
     return true;
   }
-  // A worker gets the first rows of streams, with their room. Returns these rows.
-  std::vector<const BatchRow*> opened(std::span<const Lanes::Opened> streams) {
+  // What the row just cut carries: in every third row, a message of the client.
+  std::shared_ptr<const StreamMessages> cut(StreamId id, std::uint64_t seq) {
+    if (seq % 3 != 2) return nullptr;
+    auto posts =
+        std::make_shared<const StreamMessages>(StreamMessages{{.position = seq, .text = "m"}});
+    posted_[id].emplace_back(seq, posts);
+    return posts;
+  }
+  // A worker gets a batch. `streams`: the first rows of streams, with their room. Returns these
+  // rows.
+  std::vector<const BatchRow*> opened(const Batch& batch, std::span<const Lanes::Opened> streams) {
+    for (const auto* batch_rows : {&batch.framed, &batch.marks})
+      for (const BatchRow& row : *batch_rows) expect_posts_of(row);
     std::vector<const BatchRow*> rows;
     for (const auto& [row, room] : streams) {
       LaneHistory::expect(room == stream_room - used_[row->stream],
@@ -59,6 +75,17 @@ class MessageHistory {
       due_.pop_front();
     }
     LaneHistory::expect(due_.empty(), "a message returns at once");
+    for (const auto& [id, posts] : events.posts) {
+      auto& due = posted_[id];
+      LaneHistory::expect(!due.empty() && due.front().second == posts,
+                          "the messages of done rows are reported in order, each once");
+      due.pop_front();
+    }
+    for (const auto& done : events.done) {
+      const auto& due = posted_[done.stream];
+      LaneHistory::expect(due.empty() || due.front().first > done.seq,
+                          "the messages of a done row are reported at once");
+    }
   }
   // The oldest message that is not written to its client is written now.
   void write_oldest(Lanes& lanes) {
@@ -71,9 +98,19 @@ class MessageHistory {
 
  private:
   using Message = std::pair<StreamId, std::uint32_t>;  // with the room that it uses
+  using Posts = std::pair<std::uint64_t, std::shared_ptr<const StreamMessages>>;  // of a row
+
+  void expect_posts_of(const BatchRow& row) {
+    const std::uint64_t seq = row.ready.row.seq;
+    const auto& due = posted_[row.stream];
+    const auto posts = std::ranges::find(due, seq, &Posts::first);
+    LaneHistory::expect(row.ready.messages == (posts == due.end() ? nullptr : posts->second),
+                        "a row has its messages each time it is handed over");
+  }
 
   std::map<StreamId, std::uint32_t> used_;
   std::deque<Message> due_, unwritten_;
+  std::map<StreamId, std::deque<Posts>> posted_;  // with rows that are not done
 };
 
 }  // namespace millrace::test

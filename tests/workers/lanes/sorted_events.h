@@ -25,7 +25,8 @@ struct SortedEvents {
   };
 
   explicit SortedEvents(LaneEvents events)
-      : finished(std::move(events.finished)),
+      : posts(std::move(events.posts)),
+        finished(std::move(events.finished)),
         overdue(std::move(events.overdue)),
         why_overdue(std::move(events.why_overdue)),
         left(std::move(events.left)) {
@@ -45,6 +46,7 @@ struct SortedEvents {
   std::vector<Done> done;
   std::vector<Dropped> dropped;
   std::vector<Message> messages;
+  decltype(LaneEvents::posts) posts;
   std::vector<StreamId> finished;
   std::vector<LaneId> overdue;
   std::vector<std::string> why_overdue;
