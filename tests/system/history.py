@@ -14,7 +14,7 @@ The functions are pure. Each violation begins with the name of its promise:
   values       a row has the values that were sent at its position
   again        a row is handed over again only if its worker was lost, and never after it was answered
   reset        after a lost worker, each row up to the first with frames has RESET(worker_lost)
-  failed row   a row fails only if two workers were lost over it
+  failed row   a row fails only if two workers were lost over it, or one before its pending answer came
   ending       a stream ends as its client ended it, as an abort if the client is gone, or by an error
   results      the results come in order, each once, and none is missing
   answer       a result is the answer of a worker to this row

@@ -149,6 +149,10 @@ def failed_too_early(story):
 def failed(story, seq):
     """A row fails: a second worker is lost over it, before it logs the batch."""
     story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
+    failed_result(story, seq)
+
+
+def failed_result(story, seq):
     result = next(result for result in story.results if result.get("seq") == seq)
     result.pop("data")
     result["error"] = "worker_failed"
@@ -283,6 +287,8 @@ CASES = {
     "an answer of an unknown worker": (lambda s: s.results[0].update(data=["c", 1, 11, 0]), "answer"),
     "a row that failed too early": (failed_too_early, "failed row"),
     "a row that failed after two losses": (lambda s: failed(s, 1),),
+    "a row that failed because its worker was lost before its pending answer": (lambda s: (s.a.pending.add((11, 0)), failed_result(s, 0)),),
+    "a row that failed though the worker of its pending answer lived": (lambda s: (s.b.pending.add((11, 4)), failed_result(s, 4)), "failed row"),
     "a failed row whose first worker had the next row too": (lambda s: (failed(s, 1), s.hand(s.a, 2, 3, answered=False)),),
     "a failed marker row whose first worker was lost before it logged the batch": (failed_marker,),
     "a row that no worker had again after one worker was lost over it": (left, "handed over"),

@@ -190,7 +190,7 @@ def check(service, schedule, code):
                    "messages": sum(len(stream.messages("message")) for stream in history.streams),
                    "posts": sum(len(batch.posts) for worker in history.workers for kind, batch in worker.log if kind == "batch"),
                    "results": sum(len(stream.messages("result")) for stream in history.streams),
-                   "workers": dict(fates), "faults": dict(schedule.faults),
+                   "pending": sum(len(worker.pending) for worker in history.workers), "workers": dict(fates), "faults": dict(schedule.faults),
                    "refused": sum(client.refused for client in schedule.clients),
                    "memory_MB": [memory >> 20 for memory in schedule.memory[::len(schedule.memory) // 4 or 1]]}
 

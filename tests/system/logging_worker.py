@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that tests can kill: it logs every batch before it answers it, and its answer to a row names the worker, the
-batch and the row. Before some of its answers it sends a message to the client, which names the worker and counts its messages.
-The log survives kill -9.
+batch and the row. Some of its answers come later than their batch. Before some of its answers it sends a message to the client,
+which names the worker and counts its messages. The log survives kill -9.
 
   logging_worker.py URL PIPELINE NAME LOG CREDITS PACE      PACE: the most milliseconds that a batch takes
 
@@ -10,9 +10,10 @@ service has evicted it, and sends heartbeats meanwhile. A line of LOG is a JSON 
   {"attached": ns}                      all times are of the steady clock
   {"batch": id, "closed": ns, "opened": [[stream, slot, name, options], …], "rows": [[…, crc32], …],
    "posts": [[stream, number of the row, position, JSON, whether it changes options], …]}
-  {"done": id}                          the batch is given back next
+  {"done": id, "pending": [[stream, number of the row], …]}   the batch is given back next, and these rows are answered later
   {"bye": ns}   {"ended": "left" | "timeout" | … | "lost"}
 """
+import contextlib
 import json
 import os
 import random
@@ -60,9 +61,14 @@ class LoggingWorker:
             else:
                 time.sleep(self.random.random() * self.pace)
             self.send_messages(batch)
-            self.write(done=batch.id)
-            self.link.send(wire.done(batch.id, self.answers(batch, batch.framed),
-                                     self.answers(batch, batch.marks)))
+            answers = {(row.stream, row.seq): json.dumps([self.name, batch.id, row.stream, row.seq]).encode()
+                       for row in [*batch.framed, *batch.marks]}
+            pending = {row for row in answers if self.random.random() < 0.05}
+            self.write(done=batch.id, pending=list(pending))
+            self.link.send(wire.done(batch.id, *([(wire.PENDING, b"") if row[:2] in pending else (wire.JSON, answers[row[:2]])
+                                                  for row in rows] for rows in (batch.framed, batch.marks))))
+            for row in pending:
+                threading.Timer(self.random.random() / 5, self.answer_late, (*row, answers[row])).start()
         self.write(ended="left" if self.link.received_bye else self.link.refused or "lost")
 
     def send_messages(self, batch):
@@ -72,9 +78,9 @@ class LoggingWorker:
                 self.link.send(wire.send(row.stream, json.dumps([self.name, self.sent, row.stream]).encode(), seq=row.seq))
                 self.sent += 1
 
-    def answers(self, batch, rows):
-        return [(wire.JSON, json.dumps([self.name, batch.id, row.stream, row.seq]).encode())
-                for row in rows]
+    def answer_late(self, stream, seq, answer):
+        with contextlib.suppress(OSError):  # the connection may be gone
+            self.link.send(wire.late_answer(stream, seq, answer))
 
 
 if __name__ == "__main__":

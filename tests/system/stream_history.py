@@ -192,11 +192,13 @@ def _resets(history, stream, handed):
 
 
 def _may_have_failed(history, stream, handed, seq):
-    """Whether a row may have failed: two workers may have been lost while it was the next to be done. Its result, if there
-    is one, decides."""
+    """Whether a row may have failed: two workers may have been lost while it was the next to be done, or its worker was lost
+    before its pending answer came. Its result, if there is one, decides."""
     results = {result["seq"]: result for result in stream.messages("result")}
     if seq in results and "error" not in results[seq] or stream.messages("closed") and seq not in results:
         return False
+    if any(at.worker.fate == "lost" and (at.row.stream, seq) in at.worker.pending for at in handed if at.row.seq == seq):
+        return True
     since, until = _handed_after(stream, handed, seq), _done_before(history, stream, handed, seq)
     return sum(worker.fate == "lost" and worker.over >= since for worker in _gone(history, stream, until)) >= 2
 

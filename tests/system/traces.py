@@ -72,6 +72,7 @@ class Worker:
     log: list = dataclasses.field(default_factory=list)
     fate: str = "lived"
     attached: int = 0
+    pending: set = dataclasses.field(default_factory=set)  # (stream, number) of the rows that were to be answered later
     leaving: int = None  # from then on it may be gone, or takes no new streams
     over: int = None     # from then on it is gone
 
@@ -97,6 +98,7 @@ def read_worker(worker, path):
                 worker.log.append(("batch", Batch(line["batch"], line["closed"], line["opened"], rows, line["posts"])))
             elif "done" in line:
                 worker.log.append(("done", line["done"]))
+                worker.pending.update(map(tuple, line["pending"]))
             elif "attached" in line:
                 worker.attached = line["attached"]
             elif "bye" in line:

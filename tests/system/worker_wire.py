@@ -8,7 +8,7 @@ from flatbuffer import Table, Vector, u8, u32, u64
 HELLO, DONE, HEARTBEAT, BYE, WELCOME, BATCH, COMPANY, REFUSED, UNMAPPED, SEND, ROOM, \
     LATE_ANSWER, DESCRIBE = range(1, 14)
 IDENTIFIER = b"MRW1"
-NONE, JSON, TEXT, BYTES, ERROR = range(5)
+NONE, JSON, TEXT, BYTES, ERROR, PENDING = range(6)
 START, RESET, SEGMENT, GAP, LAST, END, ABORT = 1, 2, 4, 8, 16, 32, 64
 FLAGS = ("START", "RESET", "SEGMENT", "GAP", "LAST", "END", "ABORT")
 REASONS = (None, "start", "client", "endpoint", "gap", "overflow", "worker_lost", "failover")
@@ -60,6 +60,11 @@ def done(batch, framed=None, marks=None, taken=0, finished=0, endpoints=None):
 def send(stream, data, kind=JSON, seq=0):
     """A message to the client of a stream."""
     return message(SEND, u64(stream), u64(seq), u8(kind), Vector("B", data))
+
+
+def late_answer(stream, seq, data, kind=JSON):
+    """The answer to a row that was PENDING in done()."""
+    return message(LATE_ANSWER, u64(stream), u64(seq), u8(kind), Vector("B", data))
 
 
 heartbeat = message(HEARTBEAT)
