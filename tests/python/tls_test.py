@@ -65,6 +65,31 @@ class Tls(TlsTest, ClientTest):
         self.lost(self.behind(self.expired), "certificate has expired", ca=ca)
         self.assertEqual(self.fronted.requests, [])
 
+    def test_frames_wait_while_the_server_reads_nothing_and_all_arrive(self):
+        packet = samples(0, 16000)
+
+        def stream(url, packets, **access):
+            with millrace.Client(url, **access).open(rate=16000) as stream:
+                yield stream
+                for _ in range(packets):
+                    stream.send(packet)
+                stream.end()
+                yield comparable(stream)
+
+        secure = stream(self.behind(), 10, ca=self.authority.ca)
+        first, sent = next(secure), 0
+        self.fronted.reads.clear()
+        with self.assertRaises(TimeoutError):
+            while sent < 10_000:
+                first.send(packet, timeout=0.2)
+                sent += 1
+        self.fronted.reads.set()
+        results = next(secure)
+        plain = stream(self.url("websocket"), sent + 10)
+        next(plain)
+        self.assertEqual(results, next(plain))
+        self.assertEqual(results[-1][2], (sent + 10) * 16000)
+
     def test_a_server_of_the_other_kind_is_an_error_that_names_the_url(self):
         self.lost(f"wss://localhost:{self.served.port}", "ws://", ca=self.authority.ca)
         self.lost(f"wss://localhost:{self.served.zeromq_port}", "ws://", ca=self.authority.ca)

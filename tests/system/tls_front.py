@@ -36,10 +36,12 @@ class Authority:
 
 class TlsFront:
     """Listens with a certificate, and passes each connection on to a port without TLS. `requests`: the first bytes of
-    each connection. `names`: the host names that clients asked for."""
+    each connection. `names`: the host names that clients asked for. While `reads` is not set, it reads nothing of clients."""
 
     def __init__(self, to, certificate, key):
         self.to, self.requests, self.names, self.sockets = to, [], [], []
+        self.reads = threading.Event()
+        self.reads.set()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
         self.context.sni_callback = lambda _socket, name, _context: self.names.append(name)
@@ -73,7 +75,7 @@ class TlsFront:
                         accepted.sendall(outgoing.read())
 
             passing = None
-            while received := accepted.recv(65536):
+            while self.reads.wait() and (received := accepted.recv(65536)):
                 with lock:
                     incoming.write(received)
                     with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLZeroReturnError):
