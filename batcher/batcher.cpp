@@ -88,15 +88,17 @@ void Batcher::close(const Choice& choice, Time now, Batch& batch) {
   batch.framed.clear();
   batch.marks.clear();
   after_suspect_ = choice.trial;
+  posts_ = 0;
   if (choice.trial) return take_suspect(now, batch);
 
   do {
     const std::size_t free_rows = rule_.rows - batch.framed.size();
     take_oldest(framed_, std::min<std::size_t>(framed_.size(), free_rows), now, batch.framed);
-  } while (!rule_.stateful && framed_.size() > 0 && batch.framed.size() < rule_.rows);
+  } while (!rule_.stateful && framed_.size() > 0 && batch.framed.size() < rule_.rows &&
+           takes_more());
   // Marker rows come second: a marker row may follow a row of its stream in the same batch, but a
   // row with frames must not follow a marker row. One marker row of each stream always fits.
-  while (marks_.size() > 0 && batch.marks.size() < rule_.slots) {
+  while (marks_.size() > 0 && batch.marks.size() < rule_.slots && takes_more()) {
     const std::size_t free_marks = rule_.slots - batch.marks.size();
     take_oldest(marks_, std::min<std::size_t>(marks_.size(), free_marks), now, batch.marks);
   }
@@ -116,7 +118,7 @@ void Batcher::take_suspect(Time now, Batch& batch) {
 // afterwards, so that no stream is taken twice, whatever the age of its next row.
 void Batcher::take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into) {
   const std::size_t first = into.size();
-  for (; count > 0; --count) {
+  for (; count > 0 && takes_more(); --count) {
     const std::uint32_t slot = list.pop();
     SlotRows& held = slots_[slot];
     into.push_back({held.stream, Slot{slot}, take_front(held, now)});
@@ -128,6 +130,7 @@ ReadyRow Batcher::take_front(SlotRows& held, Time now) {
   const ReadyRow row = held.rows.pop_front();
   held.before = now;
   --waiting_;
+  if (row.messages) posts_ += bytes_of(*row.messages);
   if (may_share(row)) {
     --held.leading;
     --leading_;

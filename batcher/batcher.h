@@ -15,6 +15,9 @@
 
 namespace millrace {
 
+// A batch takes no further row once its rows carry this many bytes of messages to the worker.
+inline constexpr std::size_t most_batch_posts = std::size_t{16} << 20;
+
 // How the rows of a lane become batches.
 struct BatchRule {
   std::uint32_t slots = 64;  // most streams of the lane; most marker rows of a batch
@@ -42,6 +45,8 @@ struct BatchRule {
 //
 // The width of a batch is the narrowest of the rule's that holds its widest row. The order does not
 // depend on widths.
+//
+// A batch also closes when its rows carry most_batch_posts of messages.
 //
 // A suspect row is alone in its batch, a trial, which closes as soon as the worker is idle, that
 // is, holds no batch. Trials take turns with batches of the other rows, so that neither waits long
@@ -123,6 +128,7 @@ class Batcher {
   void take_suspect(Time now, Batch& batch);
   void take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into);
   ReadyRow take_front(SlotRows& held, Time now);
+  bool takes_more() const { return posts_ < most_batch_posts; }
   void free(SlotRows& held);
   void set_shape(Batch& batch) const;
 
@@ -136,6 +142,7 @@ class Batcher {
   std::uint32_t open_ = 0;   // streams whose END row has not been in a batch
   std::size_t leading_ = 0;  // sum over the slots
   std::size_t waiting_ = 0;
+  std::size_t posts_ = 0;  // bytes of messages in the batch that closes
   bool draining_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/message_room.h"
 #include "base/time.h"
 #include "chunker/row.h"
 
@@ -25,6 +26,12 @@ struct StreamMessage {
   bool operator==(const StreamMessage&) const = default;
 };
 using StreamMessages = std::vector<StreamMessage>;
+
+inline std::size_t bytes_of(const StreamMessages& messages) {
+  std::size_t bytes = 0;
+  for (const StreamMessage& message : messages) bytes += message.text.size() + message_overhead;
+  return bytes;
+}
 
 // A row that was cut and waits for a batch. Its frames stay in the stream's buffer, at the same
 // address, until the row is done.

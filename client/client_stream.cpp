@@ -21,9 +21,11 @@ void check(const ClientMessage& command) {
     if (gap->frames == 0 || gap->frames > max_number)
       throw std::invalid_argument("a gap must have 1 to 2^53 - 1 frames");
   if (const auto* message = std::get_if<client_message::Message>(&command))
-    if (!is_json(message->data)) throw std::invalid_argument("the data of a message must be JSON");
+    if (!is_json(message->data, client_message::deepest_data))
+      throw std::invalid_argument("the data of a message must be JSON, nested at most 24 deep");
   if (const auto* set = std::get_if<client_message::Set>(&command))
-    if (!is_json_object(set->options)) throw std::invalid_argument("options must be a JSON object");
+    if (!is_json_object(set->options, client_message::deepest_data))
+      throw std::invalid_argument("options must be a JSON object, nested at most 24 deep");
 }
 
 }  // namespace

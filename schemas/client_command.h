@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct Gap {
 };
 // Does nothing: shows that the client is alive.
 struct Keepalive {};
+// The most levels of nesting in the data of the two messages below. Answers have 32: a worker may
+// put the data into an answer.
+inline constexpr std::size_t deepest_data = 24;
 // A message for the worker, which receives it with the stream's next row.
 struct Message {
   std::string data;  // a JSON value

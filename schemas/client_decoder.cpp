@@ -142,13 +142,11 @@ std::optional<Gap> read(const wire::Gap& in) {
 std::optional<End> read(const wire::End& in) { return End{.stream = in.stream()}; }
 
 std::optional<Post> read(const wire::Post& in) {
-  const Post post{.stream = in.stream(), .data = wire::view(in.data())};
-  return is_json(post.data) ? std::optional(post) : std::nullopt;
+  return Post{.stream = in.stream(), .data = wire::view(in.data())};
 }
 
 std::optional<SetOptions> read(const wire::SetOptions& in) {
-  const SetOptions set{.stream = in.stream(), .options = wire::view(in.options())};
-  return is_json_object(set.options) ? std::optional(set) : std::nullopt;
+  return SetOptions{.stream = in.stream(), .options = wire::view(in.options())};
 }
 
 template <class Any, class Table>

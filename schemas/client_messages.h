@@ -128,6 +128,7 @@ struct End {
   std::uint64_t stream = 0;
 };
 
+// The text of both may be anything when it is read: a wrong one is the fault of one stream.
 struct Post {
   std::uint64_t stream = 0;
   std::string_view data;  // a JSON value

@@ -211,13 +211,16 @@ Result<ClientMessage, std::string> parse_client_message(std::string_view text,
     return "a text message must be a command of at most " + std::to_string(longest) +
            " bytes; send frames in binary messages";
   json::parse_options options;
-  options.max_depth = 33;  // data of the depth that is_json() allows
+  options.max_depth = 1 + deepest_data;
   json::basic_parser<CommandReader> parser(options);
   json::error_code error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   const Members& members = parser.handler().members;
-  if (error || read != text.size() || !members.is_object)
+  if (!members.is_object || (!error && read != text.size()))
     return std::string("must be a JSON object; send frames in binary messages");
+  if (error == json::error::too_deep)
+    return "data and options must be nested at most " + std::to_string(deepest_data) + " deep";
+  if (error) return std::string("must be valid JSON");
   return parse_members(members, text);
 }
 

@@ -111,6 +111,11 @@ void append_flags(std::string& out, std::uint8_t flags) {
   out += ']';
 }
 
+void append_in_line(std::string& out, std::string_view text) {
+  // White space between values may contain newlines; within strings these are escaped.
+  for (const char c : text) out += c == '\n' || c == '\r' ? ' ' : c;
+}
+
 std::uint8_t flag_named(std::string_view name) {
   const auto found = std::ranges::find(flag_names, name);
   return found == flag_names.end() ? std::uint8_t{0}

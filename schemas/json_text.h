@@ -33,6 +33,9 @@ std::uint8_t flag_named(std::string_view name);
 // is n log n. Requires: each is a JSON object, or empty.
 std::string merged_members(const std::vector<std::string_view>& objects);
 
+// Appends JSON without newlines. Requires: `text` is a JSON value.
+void append_in_line(std::string& out, std::string_view text);
+
 // The value of a member of a JSON object exactly as it was written, every digit included. Empty if
 // there is no such member. Does not find a name that is written with escapes. Pure. Requires:
 // `object` is a JSON object.

@@ -95,15 +95,17 @@ bool is_printable(char32_t code) {
          !within(0x2028, 0x202e) && !within(0x2066, 0x2069);
 }
 
-bool is_json(std::string_view text) {
-  boost::json::basic_parser<AnyJson> parser{boost::json::parse_options{}};
+bool is_json(std::string_view text, std::size_t depth) {
+  boost::json::parse_options options;
+  options.max_depth = depth;
+  boost::json::basic_parser<AnyJson> parser(options);
   boost::json::error_code error;
   return parser.write_some(false, text.data(), text.size(), error) == text.size() && !error;
 }
 
-bool is_json_object(std::string_view text) {
+bool is_json_object(std::string_view text, std::size_t depth) {
   const auto first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' && is_json(text);
+  return first != std::string_view::npos && text[first] == '{' && is_json(text, depth);
 }
 
 bool is_printable(std::string_view text, std::size_t max_size) {

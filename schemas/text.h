@@ -15,9 +15,9 @@ std::size_t utf8_length(std::string_view text);
 // The longest beginning of `text` of at most `most` bytes that does not end within a character.
 std::string_view cut_text(std::string_view text, std::size_t most);
 
-// True for one JSON value, nested at most 32 deep, with only white space around it.
-bool is_json(std::string_view text);
-bool is_json_object(std::string_view text);
+// True for one JSON value, nested at most this deep, with only white space around it.
+bool is_json(std::string_view text, std::size_t depth = 32);
+bool is_json_object(std::string_view text, std::size_t depth = 32);
 
 // A code point and its number of bytes in UTF-8. Size 0: `text` does not begin with a valid
 // character.

@@ -11,6 +11,7 @@
 #include "base/message_room.h"
 #include "base/ring.h"
 #include "chunker/ready_row.h"
+#include "streams/stream_settings.h"
 
 namespace millrace {
 
@@ -50,15 +51,26 @@ class ClientPosts {
     unfed_bytes_ = 0;
   }
 
-  // The memory of messages in no row, and of all.
-  std::size_t bytes_without_row() const { return unfed_bytes_ + next_bytes_; }
-  std::size_t bytes() const { return bytes_without_row() + in_rows_bytes_; }
+  // True if a message of this length may be added. `longest` is the longest one.
+  bool has_room(std::size_t length, std::size_t longest) const {
+    const std::size_t bytes = length + message_overhead;
+    return waiting() + bytes <= waiting_posts * longest &&
+           this->bytes() + bytes <= kept_posts * longest;
+  }
+  // True if at most half of the room is used.
+  bool relieved(std::size_t longest) const {
+    return waiting() <= waiting_posts / 2 * longest && bytes() <= kept_posts / 2 * longest;
+  }
 
-  static std::size_t size_of(std::string_view text) { return text.size() + message_overhead; }
+  // The memory of all messages.
+  std::size_t bytes() const { return waiting() + in_rows_bytes_; }
 
   std::string options;  // the current ones of the stream; empty: its client has changed none
 
  private:
+  std::size_t waiting() const { return unfed_bytes_ + next_bytes_; }  // in no row
+  static std::size_t size_of(std::string_view text) { return text.size() + message_overhead; }
+
   struct Carried {
     std::uint64_t seq = 0;
     std::size_t bytes = 0;

@@ -25,12 +25,12 @@ std::uint64_t RowCutter::frames_until_next(const StreamTap* tap) const {
 
 void RowCutter::add(const Event& event, Time arrived, StreamTap* tap, Bytes text) {
   arrived_ = arrived;
-  std::array<Bytes, 2> frames{text};
+  std::array<Bytes, 2> frames;
   if (event.kind == Event::Kind::frames) {
     if (tap || cutter_.needs_values()) frames = frames_.window(added_, event.count);
     added_ += event.count;
   }
-  if (tap) tap->event(event, arrived, frames);
+  if (tap) tap->event(event, arrived, event.has_text() ? std::array{text, Bytes()} : frames);
   cutter_.add(event, frames);
 }
 

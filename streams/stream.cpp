@@ -67,39 +67,44 @@ void Stream::gap(std::uint64_t client_frames, Time now) {
 }
 
 void Stream::post(std::string_view data, Time now) {
-  if (takes_input()) add_post(Kind::message, data, now);
+  if (takes_input() && has_room_for(data)) add_post(Kind::message, data, now);
 }
 
 void Stream::set(std::string_view options, Time now) {
-  if (!takes_input()) return;
-  const bool changed = posts_ && !posts_->options.empty();
-  std::string merged = merged_members({changed ? posts_->options : settings_.options, options});
-  if (merged.size() > longest_options)
+  if (!takes_input() || !has_room_for(options)) return;
+  std::string merged;
+  if (options.size() <= longest_options)  // the cost of merging is bounded
+    merged =
+        merged_members({posts_->options.empty() ? settings_.options : posts_->options, options});
+  if (merged.empty() || merged.size() > longest_options)
     return client_->rejected(
         ErrorCode::too_long,
         "the options of a stream have at most " + std::to_string(longest_options) + " bytes", 0);
-  if (add_post(Kind::set, options, now)) posts_->options = std::move(merged);
+  posts_->options = std::move(merged);
+  add_post(Kind::set, options, now);
 }
 
-// False if the message is rejected.
-bool Stream::add_post(Kind kind, std::string_view text, Time now) {
-  const auto reject = [this](ErrorCode code, std::string_view why) {
-    client_->rejected(code, why, 0);
-    return false;
-  };
-  const std::size_t longest = settings_.longest_message;
-  if (text.size() > longest)
-    return reject(ErrorCode::too_long,
-                  "a message to the worker has at most " + std::to_string(longest) + " bytes");
+// If there is no room for a message to the worker, rejects it.
+bool Stream::has_room_for(std::string_view text) {
+  const std::size_t longest = settings_.longest_post;
   if (!posts_) posts_ = std::make_unique<ClientPosts>();
-  if (posts_->bytes_without_row() + ClientPosts::size_of(text) > waiting_messages * longest)
-    return reject(ErrorCode::too_fast,
-                  "too many bytes of messages wait for the stream's next row: send frames or a "
-                  "flush between messages");
+  const bool fits = text.size() <= longest;
+  if (fits && posts_->has_room(text.size(), longest)) return true;
+  const bool waits_for_client = cutter_.rows().empty() && !held_up_;
+  client_->rejected(
+      fits ? ErrorCode::too_fast : ErrorCode::too_long,
+      !fits ? "a message to the worker has at most " + std::to_string(longest) + " bytes"
+      : waits_for_client
+          ? "too many bytes of messages wait for the stream's next row: send frames or a flush"
+          : "too many bytes of messages wait: the rows before are not processed yet",
+      0);
+  return false;
+}
+
+void Stream::add_post(Kind kind, std::string_view text, Time now) {
   posts_->add(std::string(text));
   intake_.add_text(kind, text.size(), now);
   settle(now);
-  return true;
 }
 
 void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,

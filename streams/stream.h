@@ -48,9 +48,10 @@ namespace millrace {
 // frames, with reason `overflow`. This happens at the next input, the next message of the lane, or
 // tick(). Rows are never dropped.
 //
-// Messages of the client to the worker are kept until the row that carries them is done; their
-// bytes count as frames. Only the client can cause the next row, so messages that wait for one are
-// rejected beyond four of the longest.
+// Messages of the client to the worker are kept until the row that carries them is done. Their
+// bytes count as frames, and have a bound of their own (`kept_posts`): the client is paused if one
+// more of the longest would not fit. A message beyond the bound is rejected: the client has sent no
+// row for `waiting_posts`, or its transport does not pause.
 //
 // Confined to one thread. Does not allocate in steady state, except for these messages.
 class Stream final : public StreamInput {
@@ -125,7 +126,8 @@ class Stream final : public StreamInput {
 
   bool takes_input();
   void settle_or_fail(bool in_range, Time now);
-  bool add_post(Event::Kind kind, std::string_view text, Time now);
+  bool has_room_for(std::string_view text);
+  void add_post(Event::Kind kind, std::string_view text, Time now);
   void drop_waiting();
   void end_input(Input how, Cause cause, Time now);
   void abort(Time now);

@@ -19,6 +19,7 @@ bool Stream::full() const {
   // Then only the client can complete the next row, however much its messages hold.
   if (cutter_.rows().empty() && !held_up_) return false;
   if (held() >= settings_.frames_limit + pause_frames()) return true;
+  if (posts_ && !posts_->has_room(settings_.longest_post, settings_.longest_post)) return true;
   const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
   return links_.blocks.scarce() && to_come >= settings_.chunk.width();
 }
@@ -28,6 +29,7 @@ bool Stream::full() const {
 bool Stream::relieved(std::uint64_t at_most) const {
   if (cutter_.rows().empty()) return !held_up_;
   if (links_.blocks.scarce() && cutter_.rows().ready() > 0) return false;
+  if (posts_ && !posts_->relieved(settings_.longest_post)) return false;
   return held() <= at_most && intake_.waiting() <= WaitingEvents::pause_at / 2;
 }
 

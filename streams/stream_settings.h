@@ -18,8 +18,9 @@
 
 namespace millrace {
 
-// The number of longest messages to the worker that may wait for the next row of their stream.
-inline constexpr std::size_t waiting_messages = 4;
+// The most messages of the longest kind from a client to its worker: those that wait for the next
+// row of their stream, and all that the stream keeps.
+inline constexpr std::size_t waiting_posts = 4, kept_posts = 8;
 
 // The parameters of one stream.
 struct StreamSettings {
@@ -39,9 +40,7 @@ struct StreamSettings {
   // Additional frames after long pauses: while the stream is paused, the limit grows at twice real
   // time, by at most this number. It returns to frames_limit when at most half of that is held.
   std::uint64_t pause_frames = 0;
-  // Bytes of a message of the client to the worker. Longer messages are rejected, and those that
-  // wait for a row beyond `waiting_messages` times this number.
-  std::size_t longest_message = 0;
+  std::size_t longest_post = 0;             // bytes of a message of the client to the worker
   std::optional<Duration> shed_after = {};  // longest wait of frames before the chunker
   bool explain = false;                     // results have an Explanation
   std::string options{};                    // the client's, a JSON object; or empty

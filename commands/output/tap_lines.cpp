@@ -39,14 +39,15 @@ void append_hex(std::string& line, std::uint32_t value) {
 
 // The messages of the client that the row carries.
 void append_messages(std::string& line, const RowEntry& row, const WorkerBatch& batch) {
-  std::string messages;
+  const std::size_t before = line.size();
   for (const worker_protocol::Post& post : batch.messages()) {
     if (post.stream != row.stream || post.seq != row.seq) continue;
-    messages += messages.empty() ? "[" : ",";
-    messages.append("{\"position\":").append(std::to_string(post.position));
-    messages.append(",\"data\":").append(post.data).append(post.set ? ",\"set\":true}" : "}");
+    line += line.size() == before ? ",\"messages\":[" : ",";
+    line.append("{\"position\":").append(std::to_string(post.position));
+    append_in_line(line += ",\"data\":", post.data);
+    line += post.set ? ",\"set\":true}" : "}";
   }
-  if (!messages.empty()) line.append(",\"messages\":").append(messages).append("]");
+  if (line.size() > before) line += ']';
 }
 
 // The bytes of a row in the narrowest tensor that holds the row. A wider tensor has more columns at

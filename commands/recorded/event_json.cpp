@@ -119,8 +119,7 @@ void append_json(std::string& line, std::string_view text) {
   if (text.empty()) {
     line += "null";
   } else if (is_json(text)) {
-    // White space between values may contain newlines; within strings these are escaped.
-    for (const char c : text) line += c == '\n' || c == '\r' ? ' ' : c;
+    append_in_line(line, text);
   } else {
     append_string(line, text);
   }

@@ -49,7 +49,11 @@ def text(name: str, given: str) -> str:
 def json_of(name: str, data: Any) -> str:
     """Returns JSON. Raises TypeError or ValueError that names the argument."""
     try:
-        return json.dumps(data, allow_nan=False)
+        text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: a string has a lone surrogate, which UTF-8 cannot encode") from None
     except ValueError as error:
         raise ValueError(f"{name}: {error}; JSON has no NaN and no infinity") from None
     except TypeError as error:

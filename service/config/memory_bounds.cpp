@@ -11,6 +11,7 @@
 #include "gpu/host/slab_ring.h"
 #include "input/conversion_bytes.h"
 #include "input/voice_detector.h"
+#include "schemas/stream_request.h"
 #include "schemas/worker_protocol.h"
 #include "service/config/descriptors.h"
 #include "streams/frames/frame_buffer.h"
@@ -105,10 +106,11 @@ constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
 
-// The messages of one stream's client to the worker: those that wait for a row, and those of a row
-// in each batch of its worker, twice: as they are sent, and in the copy that is kept with the slab.
-std::size_t message_bytes(const PipelineOptions& pipeline) {
-  return product({waiting_messages, pipeline.longest_message, 1 + 2 * default_credits});
+// The messages of one stream's client to the worker, at most in three places: in their rows, in the
+// batches of these rows, and in the bytes that are sent to the worker. And the options that the
+// client has changed, in the stream and in its lane.
+std::size_t post_bytes(const PipelineOptions& pipeline) {
+  return product({3, kept_posts, pipeline.longest_post}) + 2 * longest_options;
 }
 
 // The recorder itself: the queue, the events of its pages, what one write has, and the channels of
@@ -124,7 +126,7 @@ std::size_t recorder_bytes(const RecordingOptions& recording) {
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
-          .rows = product({streams, sum(row_bytes, message_bytes(pipeline))}),
+          .rows = product({streams, sum(row_bytes, post_bytes(pipeline))}),
           .results = product({streams, limits.send_buffer + stream_room}),
           .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
           .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};

@@ -65,7 +65,7 @@ struct PipelineOptions {
   Duration first_answer_wait{};           // the same, for its first answer
   std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window
   std::uint64_t pause_frames = 0;         // that it may hold in addition, after long pauses
-  std::size_t longest_message = 0;        // bytes of a client's message to the worker
+  std::size_t longest_post = 0;           // bytes of a client's message to the worker
   std::optional<Duration> shed_after;     // frames that wait longer are dropped; nullopt: off
   std::optional<RecordRule> record = {};  // nullopt: off
 

@@ -168,7 +168,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
       section.time("first_answer_wait", std::max<Duration>(120s, pipeline.answer_wait), 100ms, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
-  pipeline.longest_message = limits.text;
+  pipeline.longest_post = limits.text;
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
   pipeline.record = read_record(section);
   section.refuse_unknown();

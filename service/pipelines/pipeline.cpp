@@ -32,7 +32,7 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
   settings.welcome.width_buckets = options.batch.width_buckets;
   settings.welcome.row_buckets = options.batch.row_buckets;
   settings.streams = streams;
-  settings.stream_posts = waiting_messages * options.longest_message;
+  settings.longest_row_posts = waiting_posts * options.longest_post;
   settings.tail_rows =
       (options.chunk.width() - options.chunk.spec.left) / options.chunk.shortest_step() + 1;
   settings.log = std::move(callbacks.log);

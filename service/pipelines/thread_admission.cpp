@@ -155,7 +155,7 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .max_wait = options.batch.max_wait,
                           .frames_limit = options.stream_frames,
                           .pause_frames = options.pause_frames,
-                          .longest_message = options.longest_message,
+                          .longest_post = options.longest_post,
                           .shed_after = options.shed_after,
                           .explain = request.explain,
                           .options = std::move(request.options),

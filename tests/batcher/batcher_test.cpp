@@ -56,6 +56,20 @@ TEST_CASE("a backlog of one stream does not delay another") {
   CHECK(lane.close(9ms) == "A1 |");
 }
 
+TEST_CASE("a batch takes no further row once its rows carry 16 MiB of messages") {
+  BatcherUnderTest lane(stateless(4, 4, 10ms));
+  lane.open("ABC");
+  lane.messages = std::make_shared<const StreamMessages>(
+      StreamMessages{{.text = std::string(most_batch_posts / 2, 'm')}});
+  for (char name : {'A', 'B', 'C'}) {
+    lane.row(name, 1ms);
+    lane.mark(name, 2ms);
+  }
+  CHECK(lane.close(20ms) == "A0 B0 |");
+  CHECK(lane.close(20ms) == "C0 | A1");
+  CHECK(lane.close(40ms) == "| B1 C1");
+}
+
 TEST_CASE("a row queued behind another waits max_wait after that one was taken") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");

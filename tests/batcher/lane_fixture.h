@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ class BatcherUnderTest {
 
   Batcher batcher;
   Batch batch;
+  std::shared_ptr<const StreamMessages> messages;  // what the next rows carry
 
  private:
   static std::size_t index(char name) { return static_cast<std::size_t>(name - 'A'); }
@@ -73,6 +75,7 @@ class BatcherUnderTest {
     row.row.flags = flags;
     row.ready = t0 + ready;
     row.suspect = suspect;
+    row.messages = messages;
     batcher.add(slot(name), row);
   }
 

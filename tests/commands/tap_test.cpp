@@ -123,15 +123,16 @@ TEST_CASE("a row has the messages of the client that it carries") {
   HandedBatch batch = tapped_batch(1);
   batch.posts = {{StreamId{11}, 0, 0, R"({"a":1})", true},
                  {StreamId{11}, 1, 3, "\"b\""},
-                 {StreamId{11}, 1, 3, "2"},
+                 {StreamId{11}, 1, 3, "\n[1,\n2]"},
                  {StreamId{12}, 0, 0, "\"of another stream\""}};
   format(tap_lines, batch);
   CHECK_THAT(tap_lines.framed()[0].data,
              Catch::EndsWith(R"(,"messages":[{"position":0,"data":{"a":1},"set":true}],)"
                              R"("crc32c":"41357186"})"));
-  CHECK_THAT(tap_lines.marks()[0].data,
-             Catch::EndsWith(R"(,"messages":[{"position":3,"data":"b"},{"position":3,"data":2}],)"
-                             R"("crc32c":null})"));
+  CHECK_THAT(
+      tap_lines.marks()[0].data,
+      Catch::EndsWith(R"(,"messages":[{"position":3,"data":"b"},{"position":3,"data": [1, 2]}],)"
+                      R"("crc32c":null})"));
 }
 
 TEST_CASE("a stream keeps its name until it ends") {

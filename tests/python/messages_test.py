@@ -185,17 +185,22 @@ class OfClients(WorkerTest):
         for url in self.urls():
             with millrace.Client(url).open(format="s16le") as stream:
                 for call, error, words in ((lambda: stream.message(float("nan")), ValueError, "data: .*JSON has no NaN"),
+                                           (lambda: stream.message("\ud800"), ValueError, "data: .* lone surrogate"),
+                                           (lambda: stream.message(eval("[" * 25 + "]" * 25)), ValueError, "at most 24 deep"),
                                            (lambda: stream.message(b"bytes"), TypeError, "data: .*bytes"),
                                            (lambda: stream.set([("a", 1)]), TypeError, "options must be a dict, not"),
                                            (lambda: stream.set({"a": {1}}), TypeError, "options: .* set ")):
                     with self.subTest(words), self.assertRaisesRegex(error, words):
                         call()
+                stream.message("語" * 5460)  # 16382 bytes
+                stream.flush()
+                self.assertEqual(self.messages(), [(0, 0, "語" * 5460, False)])
                 stream.message("m" * (16 << 10))
                 stream.set({"a": "m" * 4090})
                 self.assertEqual([stream.next(PATIENCE).code for _ in range(2)], ["too_long", "too_long"])
                 stream.message("right")
                 stream.flush()
-                self.assertEqual(self.messages(), [(0, 0, "right", False)])
+                self.assertEqual(self.messages(), [(1, 0, "right", False)])
 
 
 if __name__ == "__main__":

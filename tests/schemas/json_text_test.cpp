@@ -63,6 +63,12 @@ TEST_CASE("other spellings of a name are kept, before the newest one") {
   CHECK(merged_members({R"({"a":1})", R"({"\u0061":2})"}) == R"({"a":1,"\u0061":2})");
 }
 
+TEST_CASE("JSON in a line has no newlines") {
+  std::string out = "a ";
+  append_in_line(out, "[1,\n{\"b\":\r\n\"\\n\"}]");
+  CHECK(out == "a [1, {\"b\":  \"\\n\"}]");
+}
+
 TEST_CASE("a missing member is empty") {
   CHECK(member_text("{}", "data").empty());
   CHECK(member_text("{ }", "data").empty());

@@ -24,7 +24,7 @@ StreamSettings shedding() {
           .format = format_of(SampleFormat::s16le, {}),
           .chunk = {.spec = tens},
           .frames_limit = 1000,
-          .longest_message = 250,
+          .longest_post = 250,
           .shed_after = std::chrono::milliseconds(160),
           .opened = at(0)};
 }
@@ -146,15 +146,65 @@ TEST_CASE("shedding keeps the messages between the frames that it drops") {
 }
 
 TEST_CASE_METHOD(PostedStream, "an eviction drops the messages that wait before the chunker") {
-  send(max_ready_rows * 10);
+  send((max_ready_rows + 1) * 10);
   take(1);
-  post("in the chunker");
-  post("kept");
-  send(100);
+  post("dropped");
   stream.evict(now);
   CHECK(said() == Said{"error no_room"});
-  answer(max_ready_rows);
+  take_and_answer(max_ready_rows + 2);
   CHECK(lane.rows.back().row.is(flag::abort));
+  CHECK(carried().empty());
+  CHECK(stream.held_bytes() == 0);
+}
+
+TEST_CASE_METHOD(
+    PostedStream,
+    "a client that waits while it is paused loses no message, however slow the worker is") {
+  std::size_t sent = 0;
+  const auto send_until_paused = [&] {
+    while (!stream.paused()) {
+      post_bytes(300);
+      ++sent;
+      stream.flush({}, now);
+    }
+  };
+  send_until_paused();
+  after(std::chrono::minutes(1));  // the pause adds room for frames, not for messages
+  CHECK(stream.paused());
+  CHECK(sent == 6);
+  while (sent < 50) {
+    take_and_answer(1);
+    send_until_paused();
+  }
+  take_and_answer(lane.rows.size() - answered);
+  CHECK(carried().size() == sent);
+  for (const std::string& one : said()) CHECK(one == "resume");
+}
+
+TEST_CASE_METHOD(PostedStream,
+                 "a client that does not read its results is paused by its messages") {
+  client.is_full = true;
+  while (!stream.paused()) post_bytes(300);
+  client.is_full = false;
+  stream.written(0, now);
+  CHECK_FALSE(stream.paused());
+  stream.flush({}, now);
+  CHECK(carried().size() == 3);
+}
+
+TEST_CASE_METHOD(
+    PostedStream,
+    "messages beyond the bound are rejected though rows come, if the client cannot be paused") {
+  for (int i = 0; i < 8; ++i) {
+    post_bytes(250);
+    stream.flush({}, now);
+  }
+  CHECK(said().empty());
+  post_bytes(100);
+  CHECK(said() == Said{"rejected too_fast 0"});
+  take_and_answer(1);
+  post_bytes(250);
+  CHECK(said().empty());
 }
 
 TEST_CASE_METHOD(PostedStream, "a change of options goes with the next row, as it was sent") {
@@ -166,7 +216,7 @@ TEST_CASE_METHOD(PostedStream, "a change of options goes with the next row, as i
 
 TEST_CASE("options have at most 4096 bytes together") {
   StreamSettings settings = shedding();
-  settings.longest_message = 16 << 10;
+  settings.longest_post = 16 << 10;
   settings.options = R"({"a":")" + std::string(3000, 'a') + "\"}";
   LiveStream live(settings);
   const auto set = [&](const char* key, std::size_t bytes) {

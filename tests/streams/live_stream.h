@@ -38,7 +38,7 @@ struct LiveStream {
                                   .format = format_of(SampleFormat::s16le, {}),
                                   .chunk = {.spec = spec},
                                   .frames_limit = limit,
-                                  .longest_message = 250,
+                                  .longest_post = 250,
                                   .opened = at(0)}) {}
 
   explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100,

@@ -27,7 +27,7 @@ inline StreamSettings random_settings(Draw& draw) {
                      .max = draw.chance(50) ? draw(1, 120) : 1'000'000,
                      .on_endpoint = static_cast<EndpointRule::On>(draw(0, 1))};
   settings.frames_limit = settings.chunk.width() + draw(0, 300);
-  settings.longest_message = 250;
+  settings.longest_post = 250;
   settings.max_wait = std::chrono::milliseconds(draw(0, 10));
   if (draw.chance(50)) settings.shed_after = std::chrono::milliseconds(draw(3, 40));
   return settings;

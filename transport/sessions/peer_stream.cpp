@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "schemas/client_command.h"
+#include "schemas/text.h"
 #include "streams/waiting_events.h"
 
 namespace millrace {
@@ -103,15 +105,25 @@ void PeerStream::received(const cp::Gap& gap, Time now) {
 }
 
 void PeerStream::received(const cp::Post& post, Time now) {
-  if (!accepts_input(now)) return;
-  accept(MessageType::control, 0);
-  stream_->post(post.data, now);
+  if (accepts_json(is_json(post.data, client_message::deepest_data), "data must be JSON", now))
+    stream_->post(post.data, now);
 }
 
 void PeerStream::received(const cp::SetOptions& set, Time now) {
-  if (!accepts_input(now)) return;
+  if (accepts_json(is_json_object(set.options, client_message::deepest_data),
+                   "options must be a JSON object", now))
+    stream_->set(set.options, now);
+}
+
+bool PeerStream::accepts_json(bool valid, std::string_view what, Time now) {
+  if (!accepts_input(now)) return false;
   accept(MessageType::control, 0);
-  stream_->set(set.options, now);
+  if (!valid)
+    rejected(ErrorCode::schema,
+             std::string(what) + ", nested at most " +
+                 std::to_string(client_message::deepest_data) + " deep",
+             0);
+  return valid;
 }
 
 void PeerStream::received(const cp::End&, Time now) {

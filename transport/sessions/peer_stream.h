@@ -102,6 +102,7 @@ class PeerStream final : public ClientOutput {
   };
 
   bool accepts_input(Time now);
+  bool accepts_json(bool valid, std::string_view what, Time now);
   std::uint64_t frames_in(Bytes message) const;
   std::optional<Fault> fault_of(const client_protocol::Frames& frames, bool within_credit) const;
   void reject(const Fault& fault, std::uint64_t frames, Time now);

@@ -37,7 +37,6 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
   worker_protocol::HandedBatch& message = slabs_[slab].message;
   message.framed.clear();
   message.marks.clear();
-  message.posts.clear();
   for (const BatchRow& row : batch.framed) {
     writer_.add(control_of(number(row.slot), row.ready.row), row.ready.window);
     message.framed.push_back(entry_of(row.stream, number(row.slot), row.ready.row));
@@ -76,6 +75,7 @@ void WorkerSlabs::finish() {
   const std::uint32_t slab = in_flight_.front();
   in_flight_.pop_front();
   slabs_[slab].returned = true;
+  slabs_[slab].message.posts.clear();
   release_if_done(slab);
 }
 

@@ -38,9 +38,9 @@ struct HubSettings {
   std::string pipeline;
   LanesRule rule;
   WelcomeSettings welcome;
-  std::uint64_t streams = 0;     // most live streams of the whole process: bounds the mailbox
-  std::size_t stream_posts = 0;  // most bytes of messages of clients that a row carries
-  std::uint64_t tail_rows = 0;   // most rows that the end of a segment yields: bounds it too
+  std::uint64_t streams = 0;          // most live streams of the whole process: bounds the mailbox
+  std::size_t longest_row_posts = 0;  // most bytes of messages of clients that a row carries
+  std::uint64_t tail_rows = 0;        // most rows that the end of a segment yields: bounds it too
   WorkerLog log;
   // Called on the home thread if a device has failed and this process cannot use it any more. The
   // workers on that device are lost already.
@@ -98,9 +98,7 @@ class Hub final : public WorkerHost {
     return workers_.welcome();
   }
   const WorkerLog& log() const override { return settings_.log; }
-  std::size_t post_bytes() const override {
-    return settings_.stream_posts * settings_.rule.batch.slots;
-  }
+  std::size_t post_bytes() const override { return most_batch_posts + settings_.longest_row_posts; }
   std::size_t batch_bytes() const override {
     const BatchShape& shape = settings_.welcome.shape;
     return shape.slab_bytes(shape.format.dtype);

@@ -69,6 +69,16 @@ TEST_CASE_METHOD(OpenStream, "a message to the worker keeps its place, and uses 
   CHECK(received().empty());
 }
 
+TEST_CASE_METHOD(OpenStream,
+                 "a message to the worker that is not JSON is rejected, and the stream continues") {
+  says(cp::Post{.stream = 7, .data = "[1"});
+  says(cp::SetOptions{.stream = 7, .options = "[1]"});
+  says(cp::Flush{.stream = 7});
+  CHECK(calls(0) == Lines{"flush"});
+  CHECK(received() == Lines{"rejected 7 schema 0", "rejected 7 schema 0"});
+  CHECK(rejected(MessageFault::schema).value() == 2);
+}
+
 TEST_CASE_METHOD(OpenStream, "positions end at 2^53") {
   sends(7, last - 4, 4);
   CHECK(calls(0) == Lines{"gap " + std::to_string(last - 4), "frames 8 from 252"});
