@@ -74,6 +74,9 @@ Option Command::add(const std::string& name, Target into, const std::string& hel
     option->check([](const std::string& text) {
       return text.starts_with('-') ? "\"" + text + "\" must not be negative" : std::string();
     });
+  // One value each time that it is given. CLI11 would divide others that are in brackets.
+  if (std::holds_alternative<std::vector<std::string>*>(into) && name.starts_with('-'))
+    option->allow_extra_args(false);
   return Option(*option);
 }
 
