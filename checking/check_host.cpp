@@ -105,9 +105,15 @@ bool CheckHost::has_room(std::uint32_t worker) {
   return at.batches.size() < at.credits && workers_.find(*at.lane)->slabs->has_slab();
 }
 
-bool CheckHost::is_idle() const {
-  return std::ranges::all_of(
-      held_, [](const Held& at) { return at.batches.empty() && at.pending.empty(); });
+bool CheckHost::holds_batch() const {
+  return std::ranges::any_of(held_, [](const Held& at) { return !at.batches.empty(); });
+}
+
+std::set<StreamId> CheckHost::pending_streams() const {
+  std::set<StreamId> streams;
+  for (const Held& at : held_)
+    for (const RowId& row : at.pending) streams.insert(row.first);
+  return streams;
 }
 
 bool CheckHost::must_wait(std::uint32_t worker, StreamId stream) const {
@@ -149,11 +155,12 @@ void CheckHost::receive(WorkerConnection& link, wp::ToService message) noexcept 
   if (auto* late = std::get_if<wp::LateAnswer>(&message)) {
     if (at.pending.erase({late->stream, late->seq}) == 0) return;
     at.waits_since = at.last_received;
-    return late_.push_back(std::move(*late));
+    received_.emplace_back(std::move(*late));
+    return;
   }
-  // A message to a client is not compared. Its room is free at once.
-  if (const auto* send = std::get_if<wp::Send>(&message)) {
+  if (auto* send = std::get_if<wp::Send>(&message)) {  // its room is free at once
     workers_.give_room(*at.lane, {send->stream, room_of(send->message)});
+    received_.emplace_back(std::move(*send));
   } else if (std::holds_alternative<wp::Unmapped>(message)) {
     workers_.leave_copies_to_worker(*at.lane, "it cannot open the slabs on its device");
   } else if (std::holds_alternative<wp::Hello>(message)) {
@@ -192,7 +199,7 @@ void CheckHost::receive_done(std::uint32_t worker, wp::Done done) {
   add_pending(batch.framed, done.answers);
   add_pending(batch.marks, done.mark_answers);
   attached.slabs->finish();
-  done_.push_back(std::move(done));
+  received_.emplace_back(std::move(done));
 }
 
 void CheckHost::lost(WorkerConnection& link, WorkerFailure why, LossCause) noexcept {

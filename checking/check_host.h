@@ -52,16 +52,19 @@ class CheckHost final : public WorkerHost {
   bool has_room(std::uint32_t worker);
   // True if a service would hand over no row of the stream, because of its pending rows.
   bool must_wait(std::uint32_t worker, StreamId stream) const;
-  bool is_idle() const;  // no worker holds a batch or a pending row
+  bool holds_batch() const;  // any worker
+  // The streams that have a pending row at a worker.
+  std::set<StreamId> pending_streams() const;
   // Hands a batch over, and returns its id. Its last `padding` rows with frames become padding rows
   // with these values. Requires: has_room(worker).
   BatchId hand_over(std::uint32_t worker, Batch batch, std::uint32_t padding,
                     std::vector<worker_protocol::OpenedStream> opened);
-  // The batches that are done, in order; their answers are complete: one for each row.
-  std::vector<worker_protocol::Done> take_done() { return std::exchange(done_, {}); }
-  // The answers to rows that were pending in these. As in a service, those to other rows are
-  // ignored.
-  std::vector<worker_protocol::LateAnswer> take_late() { return std::exchange(late_, {}); }
+  // The messages of workers, in order:
+  //
+  // - Done; the answers are complete, one for each row
+  // - LateAnswer, to a row that was pending. As in a service, those to other rows are ignored.
+  // - Send
+  std::vector<worker_protocol::ToService> take_received() { return std::exchange(received_, {}); }
 
   // Empty: nothing failed.
   const std::string& failure() const { return failure_; }
@@ -119,8 +122,7 @@ class CheckHost final : public WorkerHost {
   std::optional<std::uint32_t> expected_;
   std::array<Held, workers> held_;
   std::uint64_t next_lane_ = 1, next_batch_ = 1;
-  std::vector<worker_protocol::Done> done_;
-  std::vector<worker_protocol::LateAnswer> late_;
+  std::vector<worker_protocol::ToService> received_;
   std::string failure_;
   bool stopped_ = false;
 };

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/enum_names.h"
+#include "checking/answer_text.h"
 #include "checking/plan/answer_edits.h"
-#include "client/lines/event_lines.h"
 #include "schemas/json_text.h"
 
 namespace millrace::checking {
@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::size_t most_listed = 8;      // numbers of rows
 constexpr std::size_t most_neighbours = 4;  // rows in a line
-constexpr std::size_t most_shown = 200;     // bytes of an answer
-constexpr std::size_t shown_before = 40;    // equal bytes before the first one that differs
 constexpr std::string_view first_column = "stage";
 // Numbers that depend on the order of additions differ by no more than the last one.
 constexpr std::array<std::string_view, 4> small_tolerances{"1e-6", "1e-5", "1e-4", "1e-3"};
@@ -32,30 +30,6 @@ const PlannedRow& row_at(const PlannedBatch& batch, std::uint32_t index) {
 
 std::uint32_t rows_of(const PlannedBatch& batch) {
   return static_cast<std::uint32_t>(batch.framed.size() + batch.marks.size());
-}
-
-// As a client receives it.
-std::string text_of(const Answer& answer) {
-  std::string text;
-  if (answer.kind == Answer::Kind::none) text = "no answer";
-  if (answer.kind == Answer::Kind::error) text = "the error: " + answer.data;
-  if (text.empty()) {
-    append_answer(text, answer);
-    text.erase(0, text.find(':') + 1);
-  }
-  return answer.endpoint ? text + ", and the end of the segment" : text;
-}
-
-// The part of a text from `begin` on that is shown.
-std::string shown(const std::string& text, std::size_t begin) {
-  const auto boundary = [&](std::size_t at) {
-    while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u)
-      --at;
-    return std::min(at, text.size());
-  };
-  begin = boundary(begin);
-  const std::size_t end = boundary(begin + most_shown);
-  return (begin > 0 ? "…" : "") + text.substr(begin, end - begin) + (end < text.size() ? "…" : "");
 }
 
 std::string quoted(const std::string& name) {
@@ -76,27 +50,34 @@ std::string counted_rows(std::size_t count, const std::string& kind) {
 
 CheckReport::CheckReport(std::span<const CheckedStream> streams, std::span<const Stage> stages,
                          double rate, double tolerance)
-    : streams_(streams), stages_(stages), rate_(rate), tolerance_(tolerance) {}
+    : streams_(streams),
+      stages_(stages),
+      rate_(rate),
+      tolerance_(tolerance),
+      messages_(streams, stages, tolerance) {}
 
 bool CheckReport::is_equal(const PlannedRow& row, const Played& played,
-                           std::vector<std::size_t>& edits) const {
+                           std::vector<std::size_t>& edits) {
   const std::size_t index = answers_index(row, streams_.size());
   std::size_t& left = edits[index];
-  const auto found = answer_edits(played_.front().answers[row.stream][row.row],
-                                  played.answers[index][row.row], tolerance_, left);
-  if (found) left -= *found;
-  return found.has_value();
+  const auto found = answer_difference(played_.front().answers[row.stream][row.row],
+                                       played.answers[index][row.row], tolerance_, left);
+  if (!found) return false;
+  left -= found->edits;
+  largest_numbers_ = std::max(largest_numbers_, found->numbers);
+  return true;
 }
 
-void CheckReport::add(StageAnswers answers) {
+void CheckReport::add(PlayedStage added) {
+  messages_.add(std::move(added.messages));
   const std::size_t stage = played_.size();
   Played& played = played_.emplace_back();
-  played.answers = std::move(answers);
+  played.answers = std::move(added.answers);
   played.different.resize(played.answers.size());
-  if (stage == 0) return set_most_edits();
+  if (stage == 0) return count_characters();
   std::vector<std::size_t> edits;
   for (std::size_t i = 0; i < played.answers.size(); ++i)
-    edits.push_back(most_edits_[i % streams_.size()]);
+    edits.push_back(most_edits(i % streams_.size()));
   const auto& batches = stages_[stage].batches;
   for (std::size_t batch = 0; batch < batches.size(); ++batch)
     for (std::uint32_t i = 0; i < rows_of(batches[batch]); ++i) {
@@ -106,15 +87,24 @@ void CheckReport::add(StageAnswers answers) {
       played.different[answers_index(row, streams_.size())].insert(row.row);
       if (!first_) first_ = {stage, batch, i};
     }
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    const std::size_t stream = i % streams_.size(), used = most_edits(stream) - edits[i];
+    if (used > 0)
+      largest_texts_ = std::max(
+          largest_texts_, static_cast<double>(used) / static_cast<double>(characters_[stream]));
+  }
 }
 
-void CheckReport::set_most_edits() {
+void CheckReport::count_characters() {
   for (const auto& stream : played_.front().answers) {
-    std::size_t characters = 0;
+    std::size_t& characters = characters_.emplace_back();
     if (tolerance_ > 0)
       for (const Answer& answer : stream) characters += text_length(answer);
-    most_edits_.push_back(static_cast<std::size_t>(tolerance_ * static_cast<double>(characters)));
   }
+}
+
+std::size_t CheckReport::most_edits(std::size_t stream) const {
+  return static_cast<std::size_t>(tolerance_ * static_cast<double>(characters_[stream]));
 }
 
 std::size_t CheckReport::answered() const {
@@ -137,7 +127,7 @@ std::string CheckReport::first_error() const {
   for (const auto& stream : played_.front().answers)
     if (const auto found = std::ranges::find(stream, Answer::Kind::error, &Answer::kind);
         found != stream.end())
-      return shown(found->data, 0);
+      return shown(found->data);
   return {};
 }
 
@@ -232,7 +222,9 @@ std::string CheckReport::worker_text(const Place& at) const {
   for (std::size_t i = at.batch; i-- > 0;) {
     const PlannedBatch& batch = stages_[at.stage].batches[i];
     for (std::uint32_t j = 0; j < rows_of(batch); ++j)
-      if (row_at(batch, j).id == row.id && batch.worker != worker)
+      if (const PlannedRow& other = row_at(batch, j);
+          answers_index(other, streams_.size()) == answers_index(row, streams_.size()) &&
+          batch.worker != worker)
         return text + "; " + row_text(row_at(batch, j)) + " was at the other one";
   }
   return text;
@@ -251,20 +243,40 @@ std::string CheckReport::rows_text(const Place& at) const {
 }
 
 std::string CheckReport::tensor_text(const Place& at) const {
+  const auto text = [](const PlannedBatch* batch) {
+    if (batch == nullptr || batch->rows == 0) return std::string("none");
+    return counted_rows(batch->rows, "") + ", width " + std::to_string(batch->width);
+  };
   const PlannedRow& row = row_at(batch_of(at), at.index);
-  std::uint32_t alone = 0;
+  const PlannedBatch* alone = nullptr;
   for (const PlannedBatch& batch : stages_.front().batches)
     for (const PlannedRow& other : batch.framed)
-      if (other.stream == row.stream && other.row == row.row) alone = batch.rows;
-  return counted_rows(batch_of(at).rows, "") + "; alone " + counted_rows(alone, "");
+      if (other.stream == row.stream && other.row == row.row) alone = &batch;
+  return text(&batch_of(at)) + "; alone " + text(alone);
+}
+
+// Those that the rows of the batch carry.
+std::string CheckReport::messages_text(const Place& at) const {
+  const PlannedBatch& batch = batch_of(at);
+  std::string text;
+  std::size_t listed = 0;
+  for (std::uint32_t i = 0; i < rows_of(batch); ++i) {
+    const PlannedRow& row = row_at(batch, i);
+    for (const StreamMessage& message : streams_[row.stream].rows()[row.row].messages) {
+      if (++listed > most_neighbours) return text + ", …";
+      text += (listed > 1 ? ", " : "") + std::string(message.set ? "set " : "") +
+              shown(message.text) + " to " + row_text(row);
+    }
+  }
+  return text;
 }
 
 bool CheckReport::differs_within(double tolerance) const {
   for (const Played& played : played_)
     for (std::size_t i = 0; i < played.different.size(); ++i)
       for (const std::uint32_t row : played.different[i])
-        if (!answer_edits(played_.front().answers[i % streams_.size()][row], played.answers[i][row],
-                          tolerance, 0))
+        if (!answer_difference(played_.front().answers[i % streams_.size()][row],
+                               played.answers[i][row], tolerance, 0))
           return true;
   return false;
 }
@@ -278,25 +290,39 @@ std::optional<std::string> CheckReport::sufficient_tolerance() const {
   return std::nullopt;
 }
 
+std::string CheckReport::margin() const {
+  std::string text;
+  char number[64];
+  if (largest_numbers_ > 0) {
+    std::snprintf(number, sizeof number, "%.2g", largest_numbers_);
+    text += "numbers by up to " + std::string(number);
+  }
+  if (largest_texts_ > 0) {
+    std::snprintf(number, sizeof number, "%.2g", largest_texts_);
+    text += (text.empty() ? "" : ", ") +
+            ("texts by up to " + std::string(number) + " of the characters of a stream");
+  }
+  return text.empty() ? text : "Differences: " + text + ".\n";
+}
+
 std::string CheckReport::difference() const {
+  if (!first_) return messages_.difference();
   const Place& at = *first_;
   const PlannedRow& row = row_at(batch_of(at), at.index);
   const std::string alone = text_of(played_.front().answers[row.stream][row.row]);
   const std::string other =
       text_of(played_[at.stage].answers[answers_index(row, streams_.size())][row.row]);
-  const auto equal =
-      static_cast<std::size_t>(std::ranges::mismatch(alone, other).in1 - alone.begin());
-  const std::size_t begin =
-      std::max(alone.size(), other.size()) > most_shown ? equal - std::min(equal, shown_before) : 0;
+  const auto [shown_alone, shown_here] = shown(alone, other);
   std::string text = "The first answer that differs is that of " + place_text(at) + ".\n";
   const auto line = [&](const std::string& name, const std::string& value) {
     text += "  " + name + std::string(18 - name.size(), ' ') + value + '\n';
   };
-  line("alone", shown(alone, begin));
-  line("here", shown(other, begin));
+  line("alone", shown_alone);
+  line("here", shown_here);
   line("stage", std::string(stages_[at.stage].name));
   line("batch", neighbours_text(at));
   line("tensor", tensor_text(at));
+  if (const std::string messages = messages_text(at); !messages.empty()) line("messages", messages);
   line("slot", slot_text(at));
   line("worker", worker_text(at));
   line("rows that differ", rows_text(at));

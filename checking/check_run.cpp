@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
-#include "chunker/row_layout.h"
 #include "service/config/units.h"
 #include "service/pipelines/pipeline.h"
 
@@ -128,23 +129,51 @@ void CheckRun::end() {
   for (std::uint32_t worker = 0; worker < CheckHost::workers; ++worker) end(worker);
 }
 
-StageAnswers CheckRun::play(const Stage& stage, const std::function<void(std::size_t)>& progress) {
-  StageAnswers answers(streams_.size() * copies_of(stage));
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    answers[i].resize(streams_[i % streams_.size()].rows().size());
+PlayedStage CheckRun::play(const Stage& stage, const std::function<void(std::size_t)>& progress) {
+  answers_of_.clear();  // messages to streams of a former stage do not count
+  PlayedStage played;
+  played.answers.resize(streams_.size() * copies_of(stage));
+  played.messages.resize(played.answers.size());
+  for (std::size_t i = 0; i < played.answers.size(); ++i)
+    played.answers[i].resize(streams_[i % streams_.size()].rows().size());
   for (std::size_t i = 0; i < stage.batches.size(); ++i) {
     const PlannedBatch& batch = stage.batches[i];
-    if (batch.alone || batch.fresh) wait_until([&] { return host_.is_idle(); });
+    if (batch.alone || batch.fresh) settle();
     if (batch.fresh) end(batch.worker);
     if (!processes_[batch.worker]) start(batch.worker);
     wait_until([&] { return host_.has_room(batch.worker) && !must_wait(batch); });
     hand_over(batch);
-    collect(answers);
+    collect(played);
     progress(i + 1);
   }
-  wait_until([&] { return host_.is_idle(); });
-  collect(answers);
-  return answers;
+  here_.clear();
+  settle();
+  collect(played);
+  return played;
+}
+
+// Ends the streams that have left. Then no worker holds a batch, or a pending row of a stream that
+// is not there.
+void CheckRun::settle() {
+  wait_until([&] { return !host_.holds_batch(); });
+  for (const auto& [batch, row] : std::exchange(left_, {})) end_stream(*batch, row);
+  wait_until([&] {
+    return !host_.holds_batch() && std::ranges::includes(here_, host_.pending_streams());
+  });
+}
+
+// A slot becomes free by an END row, with which a worker answers what is pending. The answer to it
+// does not count.
+void CheckRun::end_stream(const PlannedBatch& last, const PlannedRow& row) {
+  const Row& before = streams_[row.stream].rows()[row.row].row;
+  Batch batch;
+  batch.width = last.width;
+  Row& end = batch.marks.emplace_back(BatchRow{row.id, Slot{row.slot}, {}}).ready.row;
+  end.seq = before.seq + 1;
+  end.begin = before.end();
+  end.flags = flag::last | flag::end;
+  wait_until([&] { return host_.has_room(last.worker); });
+  handed_[host_.hand_over(last.worker, std::move(batch), 0, {})] = nullptr;
 }
 
 bool CheckRun::must_wait(const PlannedBatch& batch) const {
@@ -158,49 +187,60 @@ bool CheckRun::must_wait(const PlannedBatch& batch) const {
 void CheckRun::hand_over(const PlannedBatch& planned) {
   Batch batch;
   std::vector<wp::OpenedStream> opened;
-  std::uint32_t columns = 0;
   const auto add = [&](std::vector<BatchRow>& into, const PlannedRow& row) {
     const CheckedStream& stream = streams_[row.stream];
     const CheckedRow& cut = stream.rows()[row.row];
     ReadyRow& ready = into.emplace_back(BatchRow{row.id, Slot{row.slot}, {}}).ready;
     ready.row = cut.row;
     if (cut.row.has_frames()) ready.window = {stream.window(cut), Bytes()};
+    if (!cut.messages.empty())
+      ready.messages = std::make_shared<const StreamMessages>(cut.messages);
     answers_of_[row.id] = answers_index(row, streams_.size());
-    if (row.opens) opened.push_back({row.id, row.slot, stream.name(), stream.options()});
+    if (row.opens)
+      opened.push_back({row.id, row.slot, stream.name(), stream.options_before(row.row)});
+    if (row.opens) here_.insert(row.id);
+    if (row.leaves) left_.emplace_back(&planned, row);
+    if (row.leaves || cut.row.is(flag::end)) here_.erase(row.id);
   };
-  const BatchRule& rule = settings_.pipeline.batch;
-  for (const PlannedRow& row : planned.framed) {
-    add(batch.framed, row);
-    const Row& cut = batch.framed.back().ready.row;
-    columns = std::max(columns, rule.columns.needed(cut.left, cut.size, cut.right));
-  }
+  for (const PlannedRow& row : planned.framed) add(batch.framed, row);
   for (const PlannedRow& row : planned.marks) add(batch.marks, row);
   batch.rows = planned.rows;
-  batch.width = padded_length(rule.width_buckets, columns);
+  batch.width = planned.width;
   for (std::uint32_t i = 0; i < planned.padding(); ++i)
-    batch.framed.push_back(padding_row(batch.framed[i % planned.framed.size()], rule.slots));
+    batch.framed.push_back(
+        padding_row(batch.framed[i % planned.framed.size()], settings_.pipeline.batch.slots));
   handed_[host_.hand_over(planned.worker, std::move(batch), planned.padding(), std::move(opened))] =
       &planned;
 }
 
-void CheckRun::collect(StageAnswers& into) {
-  for (wp::Done& done : host_.take_done()) {
-    const PlannedBatch& batch = *handed_.extract(done.batch).mapped();
-    const auto take = [&](const std::vector<PlannedRow>& rows, std::vector<Answer>& answers) {
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        into[answers_index(rows[i], streams_.size())][rows[i].row] = std::move(answers[i]);
-    };
-    take(batch.framed, done.answers);
-    take(batch.marks, done.mark_answers);
+void CheckRun::collect(PlayedStage& into) {
+  const auto place = [&](const PlannedRow& row) -> Answer& {
+    return into.answers[answers_index(row, streams_.size())][row.row];
+  };
+  for (wp::ToService& message : host_.take_received()) {
+    if (auto* done = std::get_if<wp::Done>(&message)) {
+      const PlannedBatch* batch = handed_.extract(done->batch).mapped();
+      for (std::size_t i = 0; batch && i < done->answers.size(); ++i)
+        place(batch->framed[i]) = std::move(done->answers[i]);
+      for (std::size_t i = 0; batch && i < done->mark_answers.size(); ++i)
+        place(batch->marks[i]) = std::move(done->mark_answers[i]);
+    } else if (auto* late = std::get_if<wp::LateAnswer>(&message)) {
+      take(*late, into);
+    } else if (auto* send = std::get_if<wp::Send>(&message)) {
+      const auto found = answers_of_.find(send->stream);
+      if (found != answers_of_.end())
+        into.messages[found->second].push_back(std::move(send->message));
+    }
   }
-  for (wp::LateAnswer& late : host_.take_late()) {
-    const auto found = answers_of_.find(late.stream);
-    if (found == answers_of_.end() || late.seq >= into[found->second].size()) continue;
-    Answer& answer = into[found->second][late.seq];
-    if (answer.kind != Answer::Kind::pending) continue;
-    late.answer.endpoint |= answer.endpoint;
-    answer = std::move(late.answer);
-  }
+}
+
+void CheckRun::take(wp::LateAnswer& late, PlayedStage& into) {
+  const auto found = answers_of_.find(late.stream);
+  if (found == answers_of_.end() || late.seq >= into.answers[found->second].size()) return;
+  Answer& answer = into.answers[found->second][late.seq];
+  if (answer.kind != Answer::Kind::pending) return;
+  late.answer.endpoint |= answer.endpoint;
+  answer = std::move(late.answer);
 }
 
 }  // namespace millrace::checking

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -51,7 +52,7 @@ class CheckRun {
 
   // Plays the batches in order. `progress` is called with the number of batches that were handed
   // over.
-  StageAnswers play(const Stage& stage, const std::function<void(std::size_t)>& progress);
+  PlayedStage play(const Stage& stage, const std::function<void(std::size_t)>& progress);
   // Ends the workers. Throws if one of them does not end after SIGTERM.
   void end();
   // A call in progress throws. Thread-safe.
@@ -60,9 +61,12 @@ class CheckRun {
  private:
   void start(std::uint32_t worker);
   void end(std::uint32_t worker);
+  void settle();
+  void end_stream(const PlannedBatch& last, const PlannedRow& row);
   bool must_wait(const PlannedBatch& batch) const;
   void hand_over(const PlannedBatch& planned);
-  void collect(StageAnswers& into);
+  void collect(PlayedStage& into);
+  void take(worker_protocol::LateAnswer& late, PlayedStage& into);
   // Runs until it is true.
   template <class Condition>
   void wait_until(Condition condition);
@@ -83,8 +87,12 @@ class CheckRun {
   std::optional<WorkerServer> server_;
   std::optional<EndlessTask> serving_;
   std::array<std::optional<WorkerProcess>, CheckHost::workers> processes_;
-  std::array<bool, CheckHost::workers> attached_{};       // they have been, since their start
-  std::map<BatchId, const PlannedBatch*> handed_;         // batches that are not done
+  std::array<bool, CheckHost::workers> attached_{};  // they have been, since their start
+  std::map<BatchId, const PlannedBatch*> handed_;    // batches that are not done; null: of
+                                                     // end_stream()
+  std::set<StreamId> here_;                          // streams that are at a worker
+  // The last rows of streams at their workers, with their batches.
+  std::vector<std::pair<const PlannedBatch*, PlannedRow>> left_;
   std::unordered_map<StreamId, std::size_t> answers_of_;  // index in the answers of the stage
 };
 

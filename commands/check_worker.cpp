@@ -18,10 +18,12 @@
 #include "checking/check_frames.h"
 #include "checking/check_report.h"
 #include "checking/check_run.h"
+#include "checking/plan/client_messages.h"
 #include "checking/plan/stage.h"
 #include "commands/console/command_line.h"
 #include "commands/console/progress.h"
 #include "commands/console/termination.h"
+#include "schemas/text.h"
 #include "service/config/options.h"
 
 namespace millrace {
@@ -32,8 +34,11 @@ using namespace checking;
 // More of them take long to play: they come as copies where batches are to be full.
 constexpr std::uint32_t least_streams = 6, enough_streams = 18;
 
+constexpr std::size_t most_set = 4000;  // bytes; the streams have other options, too
+
 struct CheckArguments {
   std::string config, pipeline, streams;
+  ClientTexts texts;
   double tolerance = 0;
   std::vector<std::string> command;
 };
@@ -84,12 +89,25 @@ CheckSettings settings_of(const CheckArguments& arguments) {
 std::vector<CheckedStream> streams_of(const CheckArguments& arguments,
                                       const PipelineOptions& pipeline, Draws& draws) {
   const std::uint32_t streams = std::clamp(pipeline.batch.rows + 2, least_streams, enough_streams);
-  if (arguments.streams.empty())
-    return cut_streams(generated_frames(streams, pipeline.frames, pipeline.chunk.spec.size, draws),
-                       pipeline.frames, pipeline.chunk, draws);
-  auto frames = frames_at(arguments.streams, pipeline.name, streams, pipeline.frames, draws);
-  if (!frames) throw std::invalid_argument("--streams: " + frames.error());
-  return cut_streams(std::move(*frames), pipeline.frames, pipeline.chunk, draws);
+  std::vector<StreamFrames> all;
+  if (arguments.streams.empty()) {
+    all = generated_frames(streams, pipeline.frames, pipeline.chunk.spec.size, draws);
+  } else {
+    auto frames = frames_at(arguments.streams, pipeline.name, streams, pipeline.frames, draws);
+    if (!frames) throw std::invalid_argument("--streams: " + frames.error());
+    all = std::move(*frames);
+  }
+  auto cut = cut_streams(std::move(all), pipeline.frames, pipeline.chunk, draws);
+  add_client_messages(cut, arguments.texts, draws);
+  return cut;
+}
+
+void check_texts(const ClientTexts& texts) {
+  for (const std::string& text : texts.messages)
+    if (!is_json(text)) throw std::invalid_argument("--message: is not JSON: " + text);
+  for (const std::string& text : texts.sets)
+    if (!is_json_object(text) || text.size() > most_set)
+      throw std::invalid_argument("--set: is not a JSON object of at most 4000 bytes: " + text);
 }
 
 void play(CheckRun& run, const std::vector<Stage>& stages, CheckReport& report, Console& console) {
@@ -102,7 +120,8 @@ void play(CheckRun& run, const std::vector<Stage>& stages, CheckReport& report, 
                         std::to_string(stage.batches.size()) + " batches",
                     Clock::now());
     }));
-    if (report.failed() == report.answered()) break;  // there is nothing to compare
+    if (report.failed() == report.answered() && report.messages().compared() == 0)
+      break;  // there is nothing to compare
   }
 }
 
@@ -113,7 +132,7 @@ bool print(const CheckReport& report, double tolerance, std::ostream& out) {
     out << report.difference();
     return false;
   }
-  if (report.answered() == 0) {
+  if (report.answered() == 0 && report.messages().compared() == 0) {
     out << "The worker has answered no row: nothing was compared.\n";
     return false;
   }
@@ -122,19 +141,25 @@ bool print(const CheckReport& report, double tolerance, std::ostream& out) {
         << " to streams alone are errors. The first: " << report.first_error() << '\n';
     return false;
   }
-  if (report.distinct() == 1) {
+  if (report.distinct() <= 1 && report.messages().distinct() <= 1) {
     out << "All answers are equal: give --streams with signals that the worker answers "
            "differently.\n";
     return false;
   }
   out << "The worker passes: each stream gets the answers that it gets alone";
   if (tolerance > 0) out << ", within the tolerance";
-  out << ".\n" << report.distinct() << " answers are distinct.\n";
+  out << ".\n" << report.distinct() << " answers are distinct.\n" << report.margin();
+  const MessageReport& messages = report.messages();
+  if (messages.compared() > 0)
+    out << counted(messages.compared(), "message") << " of the worker compared.\n";
+  if (messages.depends_on_time())
+    out << "Messages of the worker are not compared: they differ when each stream is alone.\n";
   return true;
 }
 
 void check_worker(const CheckArguments& arguments, Console& console) {
   std::signal(SIGPIPE, SIG_IGN);  // a worker that ends its connection is an error of the worker
+  check_texts(arguments.texts);
   Draws draws;
   CheckSettings settings = settings_of(arguments);
   const PipelineOptions pipeline = settings.pipeline;
@@ -179,6 +204,16 @@ void add_options(Command& command, CheckArguments& into) {
            "of their characters. Default: 0, all answers must be equal")
       .type("T")
       .between(0.0, 1.0);
+  command
+      .add("--message", &into.texts.messages,
+           "A message that clients of this worker may send; may be given several times. Default: "
+           "objects with the key check_worker")
+      .type("JSON");
+  command
+      .add("--set", &into.texts.sets,
+           "Options of a stream that clients of this worker may choose and change; may be given "
+           "several times. Default: the same key")
+      .type("JSON");
   command
       .add("COMMAND", &into.command,
            "After --: the worker's command line. It is started twice, and finds the service by "

@@ -31,10 +31,25 @@ std::string json_text(const Answer& answer) {
   return text;
 }
 
-bool near(double a, double b, double tolerance) {
-  if (!std::isfinite(a) || !std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
-  return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)});
-}
+// Compares numbers, and keeps the largest difference of those that are near.
+class Nearness {
+ public:
+  explicit Nearness(double tolerance) : tolerance_(tolerance) {}
+
+  double largest() const { return largest_; }
+
+  bool near(double a, double b) {
+    if (!std::isfinite(a) || !std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
+    const double difference = std::abs(a - b) / std::max({1.0, std::abs(a), std::abs(b)});
+    if (difference > tolerance_) return false;
+    largest_ = std::max(largest_, difference);
+    return true;
+  }
+
+ private:
+  const double tolerance_;
+  double largest_ = 0;
+};
 
 // The code points of UTF-8 that was checked on receipt.
 std::u32string characters(std::string_view text) {
@@ -52,13 +67,13 @@ std::u32string characters(std::string_view text) {
 // Compares values of JSON, and counts the edits of strings.
 class Comparison {
  public:
-  Comparison(double tolerance, std::size_t most) : tolerance_(tolerance), most_(most) {}
+  Comparison(double tolerance, std::size_t most) : numbers_(tolerance), most_(most) {}
 
-  std::size_t edits() const { return edits_; }
+  AnswerDifference difference() const { return {edits_, numbers_.largest()}; }
 
   bool equal(const json::value& a, const json::value& b) {
     if (a.is_number() && b.is_number())
-      return near(a.to_number<double>(), b.to_number<double>(), tolerance_);
+      return numbers_.near(a.to_number<double>(), b.to_number<double>());
     if (a.is_string() && b.is_string()) return equal(a.get_string(), b.get_string());
     if (a.is_array() && b.is_array())
       return std::ranges::equal(a.get_array(), b.get_array(),
@@ -80,7 +95,7 @@ class Comparison {
            });
   }
 
-  const double tolerance_;
+  Nearness numbers_;
   const std::size_t most_;
   std::size_t edits_ = 0;
 };
@@ -113,17 +128,15 @@ bool plausible(const std::vector<float>& values) {
   return 10 * usual >= 9 * (std::ssize(values) - zeros);
 }
 
-bool near_bytes(std::string_view a, std::string_view b, double tolerance) {
+bool near_bytes(std::string_view a, std::string_view b, Nearness& numbers) {
   if (a.size() != b.size() || a.size() % 2 != 0) return a == b;
   if (a.size() % 4 == 0) {
     const auto one = values_of_bytes<float>(a), other = values_of_bytes<float>(b);
     if (plausible(one) && plausible(other))
-      return std::ranges::equal(one, other,
-                                [&](double x, double y) { return near(x, y, tolerance); });
+      return std::ranges::equal(one, other, [&](double x, double y) { return numbers.near(x, y); });
   }
-  return std::ranges::equal(
-      values_of_bytes<std::int16_t>(a), values_of_bytes<std::int16_t>(b),
-      [&](double x, double y) { return near(x / 32768, y / 32768, tolerance); });
+  return std::ranges::equal(values_of_bytes<std::int16_t>(a), values_of_bytes<std::int16_t>(b),
+                            [&](double x, double y) { return numbers.near(x / 32768, y / 32768); });
 }
 
 // Null if it is not JSON, which the service has checked.
@@ -133,25 +146,28 @@ json::value parsed(const Answer& answer) {
   return failed ? json::value() : value;
 }
 
-bool equal_bytes(const Answer& a, const Answer& b, double tolerance) {
-  return tolerance > 0 ? near_bytes(a.data, b.data, tolerance) : a.data == b.data;
+std::optional<AnswerDifference> bytes_difference(const Answer& a, const Answer& b,
+                                                 double tolerance) {
+  Nearness numbers(tolerance);
+  if (tolerance > 0 ? !near_bytes(a.data, b.data, numbers) : a.data != b.data) return std::nullopt;
+  return AnswerDifference{0, numbers.largest()};
 }
 
 }  // namespace
 
-std::optional<std::size_t> answer_edits(const Answer& a, const Answer& b, double tolerance,
-                                        std::size_t most) {
-  constexpr std::size_t none = 0;
+std::optional<AnswerDifference> answer_difference(const Answer& a, const Answer& b,
+                                                  double tolerance, std::size_t most) {
   if (a.endpoint != b.endpoint) return std::nullopt;
   if (is_json(a) && is_json(b)) {
-    if (a.kind == b.kind ? a.data == b.data : json_text(a) == json_text(b)) return none;
+    if (a.kind == b.kind ? a.data == b.data : json_text(a) == json_text(b))
+      return AnswerDifference();
     Comparison comparison(tolerance, most);
-    if (tolerance > 0 && comparison.equal(parsed(a), parsed(b))) return comparison.edits();
+    if (tolerance > 0 && comparison.equal(parsed(a), parsed(b))) return comparison.difference();
     return std::nullopt;
   }
   if (a.kind != b.kind) return std::nullopt;
-  if (a.kind == Answer::Kind::bytes && !equal_bytes(a, b, tolerance)) return std::nullopt;
-  return none;
+  if (a.kind == Answer::Kind::bytes) return bytes_difference(a, b, tolerance);
+  return AnswerDifference();
 }
 
 std::size_t text_length(const Answer& answer) {

@@ -9,8 +9,14 @@
 
 namespace millrace::checking {
 
-// The edit distance of the texts in two answers to the same row; nullopt if they differ in anything
-// else, or by more than `most` edits. A text is that of an answer or of a string in JSON. An answer
+struct AnswerDifference {
+  std::size_t edits = 0;  // the edit distance of texts
+  double numbers = 0;     // the largest difference of two numbers, as a tolerance
+};
+
+// The difference of two answers to the same row: the edit distance of their texts, and that of
+// numbers within the tolerance; nullopt if they differ in anything else, or by more than `most`
+// edits. A text is that of an answer or of a string in JSON. An answer
 // that is a text equals the JSON string with this text, and an error equals any other one.
 //
 // Without a tolerance (0), the answers must be the same bytes. With one:
@@ -18,8 +24,8 @@ namespace millrace::checking {
 // - numbers in JSON may differ by `tolerance`, or by this part of the larger one;
 // - bytes are numbers: of 32 bits (float) if nearly all of them are plausible ones, otherwise of 16
 //   bits (samples, from -1 to 1). NaN equals NaN.
-std::optional<std::size_t> answer_edits(const Answer& a, const Answer& b, double tolerance,
-                                        std::size_t most);
+std::optional<AnswerDifference> answer_difference(const Answer& a, const Answer& b,
+                                                  double tolerance, std::size_t most);
 
 // The number of characters of the texts in an answer.
 std::size_t text_length(const Answer& answer);

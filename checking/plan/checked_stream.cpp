@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "cutting/cutter.h"
+#include "schemas/json_text.h"
 
 namespace millrace::checking {
 namespace {
@@ -12,6 +14,7 @@ namespace {
 using Kind = Event::Kind;
 
 constexpr std::uint64_t most_gap = 1000;  // frames
+constexpr std::size_t with_one_run = 4;   // each fourth stream
 
 // Adds events, and keeps the rows that they yield.
 class RowCollector {
@@ -22,7 +25,8 @@ class RowCollector {
 
   void add(const Event& event) {
     cutter_.add(event);
-    while (const auto row = cutter_.next()) into_.push_back({*row, cutter_.index(row->begin)});
+    while (const auto row = cutter_.next())
+      into_.push_back({.row = *row, .frame = cutter_.index(row->begin)});
   }
   void add_frames(std::uint64_t count) {
     while (count > 0) {
@@ -90,22 +94,34 @@ std::vector<std::uint32_t> CheckedStream::runs() const {
   return runs;
 }
 
-CheckedStream::Events draw_events(std::uint64_t frames, Draws& draws) {
+std::string CheckedStream::options_before(std::uint32_t row) const {
+  std::vector<std::string_view> options{frames_.options};
+  for (std::uint32_t i = 0; i < row; ++i)
+    for (const StreamMessage& message : rows_[i].messages)
+      if (message.set) options.push_back(message.text);
+  return options.size() > 1 ? merged_members(options) : frames_.options;
+}
+
+void CheckedStream::post(std::uint32_t row, StreamMessage message) {
+  rows_[row].messages.push_back(std::move(message));
+}
+
+CheckedStream::Events draw_events(std::uint64_t frames, bool one_run, Draws& draws) {
   std::vector<std::uint64_t> at(draws.number(5));
   for (std::uint64_t& frame : at) frame = draws.between(1, frames);
   std::ranges::sort(at);
   CheckedStream::Events events;
   for (const std::uint64_t frame : at) {
     Event event{.kind = Kind::flush};
-    if (draws.one_in(3))
+    if (!one_run && draws.one_in(3))
       event = {.kind = Kind::gap, .count = draws.between(1, most_gap)};
-    else if (draws.one_in(2))
+    else if (!one_run && draws.one_in(2))
       event = {.kind = Kind::reset};
     else if (draws.one_in(2))
       event.mark = events.size();
     events.emplace_back(frame, event);
   }
-  if (draws.one_in(5)) events.emplace_back(frames, Event{.kind = Kind::abort});
+  if (!one_run && draws.one_in(5)) events.emplace_back(frames, Event{.kind = Kind::abort});
   return events;
 }
 
@@ -118,10 +134,11 @@ std::vector<CheckedStream> cut_streams(std::vector<StreamFrames> streams, const 
                        std::vector<std::uint64_t>());
       continue;
     }
-    const auto events = draw_events(stream.bytes.size() / type.bytes(), draws);
+    const bool one_run = cut.size() % with_one_run == 0;
+    const auto events = draw_events(stream.bytes.size() / type.bytes(), one_run, draws);
     cut.emplace_back(stream, type, rule, events, std::vector<std::uint64_t>());
     const std::size_t rows = cut.back().rows().size();
-    if (rows < 3) continue;
+    if (rows < 3 || one_run) continue;
     std::vector<std::uint64_t> moves(draws.between(1, 2));
     for (std::uint64_t& at : moves) at = draws.between(1, rows - 2);
     cut.back() = CheckedStream(std::move(stream), type, rule, events, moves);

@@ -11,6 +11,7 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "checking/plan/draws.h"
+#include "chunker/ready_row.h"
 #include "chunker/row.h"
 #include "chunker/spec.h"
 
@@ -20,7 +21,8 @@ namespace millrace::checking {
 struct CheckedRow {
   Row row;
   std::uint64_t frame = 0;
-  bool begins_run = false;  // the state must be fresh before it
+  bool begins_run = false;       // the state must be fresh before it
+  StreamMessages messages = {};  // the client's messages that the row carries
 };
 
 // The frames of a stream.
@@ -44,7 +46,11 @@ class CheckedStream {
                 const Events& events, const std::vector<std::uint64_t>& moves);
 
   const std::string& name() const { return frames_.name; }
-  const std::string& options() const { return frames_.options; }
+  // The client's options before the messages of a row: those at the open, with the changes since.
+  std::string options_before(std::uint32_t row) const;
+  void set_options(std::string options) { frames_.options = std::move(options); }
+  // The row carries one more message, after those that it has.
+  void post(std::uint32_t row, StreamMessage message);
   const std::vector<CheckedRow>& rows() const { return rows_; }
   // The frames of a row's window.
   Bytes window(const CheckedRow& row) const;
@@ -59,11 +65,12 @@ class CheckedStream {
   std::vector<CheckedRow> rows_;
 };
 
-// Draws flushes, resets and gaps, and sometimes an abort, for a stream of this length.
-CheckedStream::Events draw_events(std::uint64_t frames, Draws& draws);
+// Draws flushes, resets and gaps, and sometimes an abort, for a stream of this length. `one_run`:
+// flushes alone.
+CheckedStream::Events draw_events(std::uint64_t frames, bool one_run, Draws& draws);
 
-// The streams of a check: cuts each at drawn events, and lets some of them lose their worker at
-// drawn rows. The first one has neither.
+// The streams of a check: cuts each at drawn events, and lets it lose its worker at drawn rows. The
+// first one has neither, and each fourth one has one run.
 std::vector<CheckedStream> cut_streams(std::vector<StreamFrames> streams, const FrameType& type,
                                        const ChunkRule& rule, Draws& draws);
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "checking/plan/together.h"
+#include "chunker/row_layout.h"
 
 namespace millrace::checking {
 namespace {
@@ -63,7 +65,29 @@ class Planner {
     return Together(streams_, rule_, moves_and_padding, next_id_, draws_).batches();
   }
 
+  // Sets what follows from the rows of the batches.
+  void complete(std::vector<PlannedBatch>& batches) const {
+    std::unordered_set<StreamId> later;
+    for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) {
+      for (auto* rows : {&batch->marks, &batch->framed})
+        for (auto row = rows->rbegin(); row != rows->rend(); ++row) {
+          const bool last = later.insert(row->id).second;
+          row->leaves = last && !cut_of(*row).is(flag::end);
+        }
+      std::uint32_t columns = 0;
+      for (const PlannedRow& row : batch->framed) {
+        const Row& cut = cut_of(row);
+        columns = std::max(columns, rule_.columns.needed(cut.left, cut.size, cut.right));
+      }
+      batch->width = padded_length(rule_.width_buckets, columns);
+    }
+  }
+
  private:
+  const Row& cut_of(const PlannedRow& row) const {
+    return streams_[row.stream].rows()[row.row].row;
+  }
+
   // One row per batch.
   void add(const Run& run, std::uint32_t worker, std::uint32_t slot, bool padding,
            std::vector<PlannedBatch>& into) {
@@ -108,7 +132,7 @@ std::vector<Stage> make_stages(std::span<const CheckedStream> streams, const Bat
                     planner.in_fresh_slots(runs, 1)});
   stages.push_back({"alone, in a used slot",
                     "A stream continues a state that is not its own: the state must be fresh "
-                    "before each row with RESET.",
+                    "before each row with RESET. Options change by messages with `set` alone.",
                     planner.in_used_slots(false)});
   if (rule.rows > 1)
     stages.push_back({"with padding rows",
@@ -122,8 +146,9 @@ std::vector<Stage> make_stages(std::span<const CheckedStream> streams, const Bat
                     planner.together(false)});
   stages.push_back({"with other streams, padding rows and moves",
                     "The answers depend on the other rows, on padding rows, or on what a stream "
-                    "had at its former worker.",
+                    "had at its former worker, such as old options.",
                     planner.together(true)});
+  for (Stage& stage : stages) planner.complete(stage.batches);
   return stages;
 }
 

@@ -18,14 +18,16 @@ struct PlannedRow {
   std::uint32_t stream = 0;  // index in the streams of the check
   std::uint32_t row = 0;     // number of the row in its stream
   std::uint32_t slot = 0;
-  StreamId id{};           // the stream's id at the worker
-  bool opens = false;      // the stream's first row at this worker, or after it has come back
+  StreamId id{};           // the stream's id at the worker, another one after each move
+  bool opens = false;      // the first row of this id
   std::uint32_t copy = 0;  // counts the copies of the stream in this stage
+  bool leaves = false;     // the last row of this id, and no END row
 };
 
 struct PlannedBatch {
   std::uint32_t worker = 0;          // 0 or 1
   std::uint32_t rows = 0;            // those of the tensor, with padding rows; 0: marker rows only
+  std::uint32_t width = 0;           // columns of the tensor
   bool fresh = false;                // the worker is started again before it
   bool alone = false;                // it is handed over when no worker holds a batch
   std::vector<PlannedRow> framed{};  // in the order of the tensor

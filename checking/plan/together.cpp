@@ -130,6 +130,7 @@ bool Together::move(Active& stream) {
   free_[stream.worker].insert(stream.slot);
   stream.worker = to;
   stream.slot = *slot;
+  stream.id = StreamId{next_id_++};
   stream.opens = stream.moved = true;
   return true;
 }

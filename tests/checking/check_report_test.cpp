@@ -28,19 +28,21 @@ struct Reported {
         (row < 2 ? alone.framed : alone.marks)
             .push_back({stream, row, stream, StreamId{stream + 1}, row == 0});
         alone.rows = row < 2;
+        alone.width = 6;
         if (stream == 1) continue;
         PlannedBatch& both = stages[1].batches.emplace_back();
         auto& rows = row < 2 ? both.framed : both.marks;
         rows.push_back({1, row, 1, StreamId{11}, row == 0});
         rows.push_back({0, row, 7, StreamId{10}, row == 0});
         both.rows = row < 2 ? 4 : 0;
+        both.width = 6;
       }
   }
 
   CheckReport report(StageAnswers together, double tolerance = 0) const {
     CheckReport made(streams, stages, 2, tolerance);
-    made.add({{json("1"), json("2"), {}}, {json("3"), json("4"), {}}});
-    made.add(std::move(together));
+    made.add({{{json("1"), json("2"), {}}, {json("3"), json("4"), {}}}, {}});
+    made.add({std::move(together), {}});
     return made;
   }
 };
@@ -66,7 +68,7 @@ TEST_CASE_METHOD(Reported, "the first row that differs is described with its bat
         "  here              5\n"
         "  stage             together\n"
         "  batch             2 rows, this is number 1; 2 padding rows; beside \"b\" row 1\n"
-        "  tensor            4 rows; alone 1 row\n"
+        "  tensor            4 rows, width 6; alone 1 row, width 6\n"
         "  slot              7, which was not used before\n"
         "  worker            the first one\n"
         "  rows that differ  1, 1 of 3\n"
@@ -106,8 +108,8 @@ TEST_CASE_METHOD(Reported, "the texts of a stream may differ by a part of all th
   const Answer other{.kind = Answer::Kind::text, .data = "axxde"};
   const auto differs = [&](const StageAnswers& together) {
     CheckReport made(streams, stages, 2, 0.2);
-    made.add({{text, text, {}}, {text, text, {}}});
-    made.add(together);
+    made.add({{{text, text, {}}, {text, text, {}}}, {}});
+    made.add({together, {}});
     return made.differs();
   };
   CHECK_FALSE(differs({{other, text, {}}, {text, other, {}}}));
@@ -117,14 +119,15 @@ TEST_CASE_METHOD(Reported, "the texts of a stream may differ by a part of all th
 TEST_CASE_METHOD(Reported, "of long answers the part that differs is shown") {
   const std::string text(500, 'x');
   CheckReport made(streams, stages, 2, 0);
-  made.add({{json("\"" + text + "a\""), {}, {}}, {{}, {}, {}}});
-  made.add({{json("\"" + text + "b\""), {}, {}}, {{}, {}, {}}});
+  made.add({{{json("\"" + text + "a\""), {}, {}}, {{}, {}, {}}}, {}});
+  made.add({{{json("\"" + text + "b\""), {}, {}}, {{}, {}, {}}}, {}});
   CHECK_THAT(made.difference(), Catch::Contains("…" + std::string(40, 'x') + "a\"\n"));
 }
 
 TEST_CASE_METHOD(Reported, "errors of streams alone are counted") {
   CheckReport made(streams, stages, 2, 0);
-  made.add({{{.kind = Answer::Kind::error, .data = "no model"}, json("1"), {}}, {{}, {}, {}}});
+  made.add(
+      {{{{.kind = Answer::Kind::error, .data = "no model"}, json("1"), {}}, {{}, {}, {}}}, {}});
   CHECK(made.answered() == 2);
   CHECK(made.failed() == 1);
   CHECK(made.first_error() == "no model");
@@ -132,7 +135,7 @@ TEST_CASE_METHOD(Reported, "errors of streams alone are counted") {
 
 TEST_CASE_METHOD(Reported, "distinct answers are those of rows with an answer or an endpoint") {
   CheckReport made(streams, stages, 2, 0);
-  made.add({{json("1"), json("1"), {}}, {json("1"), {.endpoint = true}, {}}});
+  made.add({{{json("1"), json("1"), {}}, {json("1"), {.endpoint = true}, {}}}, {}});
   CHECK(made.distinct() == 2);
 }
 
@@ -142,4 +145,24 @@ TEST_CASE_METHOD(Reported, "each copy of a stream has its own answers") {
       {{json("0"), json("2"), {}}, {json("3"), json("4"), {}}, {json("5"), {}, {}}, {{}, {}, {}}});
   CHECK_THAT(other.difference(), Catch::Contains("  here              5\n"));
   CHECK(other.table().ends_with("together         3         6           1\n"));
+}
+
+TEST_CASE_METHOD(Reported, "the largest differences within the tolerance are named") {
+  CHECK(report({{json("1"), json("2"), {}}, {json("3"), json("4"), {}}}, 0.5).margin().empty());
+  CHECK(report({{json("1"), json("2.5"), {}}, {json("3"), json("4.1"), {}}}, 0.5).margin() ==
+        "Differences: numbers by up to 0.2.\n");
+  CheckReport made(streams, stages, 2, 0.5);
+  const Answer text{.kind = Answer::Kind::text, .data = "abcde"};
+  const Answer other{.kind = Answer::Kind::text, .data = "axxde"};
+  made.add({{{text, text, {}}, {text, text, {}}}, {}});
+  made.add({{{text, other, {}}, {text, text, {}}}, {}});
+  CHECK(made.margin() == "Differences: texts by up to 0.2 of the characters of a stream.\n");
+}
+
+TEST_CASE_METHOD(Reported, "the messages that the rows of the batch carry are shown") {
+  streams[1].post(1, {.position = 6, .text = R"({"a":1})", .set = true});
+  streams[0].post(1, {.position = 6, .text = "[2]", .set = false});
+  CHECK_THAT(
+      report({{json("1"), json("5"), {}}, {json("3"), json("4"), {}}}).difference(),
+      Catch::Contains("  messages          set {\"a\":1} to \"b\" row 1, [2] to \"a\" row 1\n"));
 }

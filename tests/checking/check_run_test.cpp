@@ -44,9 +44,31 @@ struct Checked {
 
   // One batch: row 0 of the stream, and this number of padding rows.
   Stage stage(std::uint32_t padding = 0) const {
-    PlannedBatch batch{.rows = 1 + padding, .alone = true};
+    PlannedBatch batch{.rows = 1 + padding, .width = 4, .alone = true};
     batch.framed.push_back({.slot = 5, .id = StreamId{1}, .opens = true});
     return {.name = "one", .finding = "", .batches = {batch}};
+  }
+
+  // The rows [begin, end) of the stream, each in a batch.
+  void add_rows(Stage& to, std::uint32_t begin, std::uint32_t end, std::uint64_t id) const {
+    for (std::uint32_t row = begin; row < end; ++row) {
+      PlannedBatch& batch = to.batches.emplace_back(PlannedBatch{.width = 4, .alone = true});
+      const bool framed = streams[0].rows()[row].row.has_frames();
+      if (framed) batch.rows = 1;
+      (framed ? batch.framed : batch.marks)
+          .push_back({.row = row,
+                      .slot = 5,
+                      .id = StreamId{id},
+                      .opens = row == begin,
+                      .leaves = row + 1 == end && end < streams[0].rows().size()});
+    }
+  }
+
+  PlayedStage played(const Stage& of) {
+    CheckRun run(settings, streams, folder.path());
+    PlayedStage all = run.play(of, [](std::size_t) {});
+    run.end();
+    return all;
   }
 
   // Attaches when the command runs.
@@ -86,7 +108,7 @@ TEST_CASE_METHOD(Checked, "each row gets its answer, and the command ends at SIG
   const auto thread = worker(answer_all);
   CheckRun run(settings, streams, folder.path());
   std::size_t handed = 0;
-  const StageAnswers answers = run.play(stage(), [&](std::size_t batches) { handed = batches; });
+  const auto answers = run.play(stage(), [&](std::size_t batches) { handed = batches; }).answers;
   run.end();
   CHECK(handed == 1);
   CHECK(answers.at(0).at(0) == Answer{.kind = Answer::Kind::text, .data = "yes"});
@@ -127,11 +149,88 @@ TEST_CASE_METHOD(Checked,
       attached.answer(StreamId{1}, 0, {.kind = Answer::Kind::text, .data = "late"});
     }
   });
-  CheckRun run(settings, streams, folder.path());
-  const StageAnswers answers = run.play(stage(), [](std::size_t) {});
-  run.end();
-  CHECK(answers.at(0).at(0) ==
+  CHECK(played(stage()).answers.at(0).at(0) ==
         Answer{.kind = Answer::Kind::text, .data = "late", .endpoint = true});
+}
+
+// Answers each row with the next one of its stream, and an END row at once.
+void answer_with_next(Worker& worker) {
+  std::optional<worker_protocol::RowEntry> waits;
+  while (auto batch = worker.next()) {
+    const auto& rows = batch->framed().empty() ? batch->marks() : batch->framed();
+    const worker_protocol::RowEntry row = rows.front();
+    const Answer text{.kind = Answer::Kind::text, .data = std::to_string(row.seq)};
+    const std::array answer{(row.flags & flag::end) != 0 ? text
+                                                         : Answer{.kind = Answer::Kind::pending}};
+    if (batch->framed().empty())
+      worker.done(*batch, {}, answer);
+    else
+      worker.done(*batch, answer);
+    if (waits)
+      worker.answer(waits->stream, waits->seq,
+                    {.kind = Answer::Kind::text, .data = std::to_string(waits->seq)});
+    waits = (row.flags & flag::end) != 0 ? std::nullopt : std::optional(row);
+  }
+}
+
+TEST_CASE_METHOD(Checked, "a worker may answer a pending row with the next one of its stream") {
+  const auto thread = worker(answer_with_next);
+  Stage all{.name = "all", .finding = "", .batches = {}};
+  add_rows(all, 0, 4, 1);
+  const auto answers = played(all).answers.at(0);
+  for (std::size_t row = 0; row < 4; ++row) CHECK(answers.at(row).data == std::to_string(row));
+}
+
+TEST_CASE_METHOD(Checked, "a stream that leaves with a pending row ends at its worker") {
+  const auto thread = worker(answer_with_next);
+  Stage runs{.name = "runs", .finding = "", .batches = {}};
+  add_rows(runs, 0, 2, 1);
+  add_rows(runs, 2, 4, 2);
+  const auto answers = played(runs).answers.at(0);
+  for (std::size_t row = 0; row < 4; ++row) CHECK(answers.at(row).data == std::to_string(row));
+}
+
+TEST_CASE_METHOD(Checked,
+                 "a row carries messages, and an opened stream has the options of before") {
+  streams[0].set_options(R"({"a":1,"b":2})");
+  streams[0].post(1, {.position = 5, .text = "[7]", .set = false});
+  streams[0].post(1, {.position = 6, .text = R"({"b":3})", .set = true});
+  std::vector<worker_protocol::Post> posts;
+  std::vector<std::string> options;
+  const auto thread = worker([&](Worker& attached) {
+    while (auto batch = attached.next()) {
+      for (const auto& post : batch->messages()) posts.push_back(post);
+      for (const auto& opened : batch->opened()) options.push_back(opened.options);
+      attached.done(*batch);
+    }
+  });
+  Stage runs{.name = "runs", .finding = "", .batches = {}};
+  add_rows(runs, 0, 2, 1);
+  add_rows(runs, 2, 4, 2);
+  played(runs);
+  CHECK(posts == std::vector<worker_protocol::Post>{{StreamId{1}, 1, 5, "[7]", false},
+                                                    {StreamId{1}, 1, 6, R"({"b":3})", true}});
+  CHECK(options == std::vector<std::string>{R"({"a":1,"b":2})", R"({"a":1,"b":3})"});
+}
+
+TEST_CASE_METHOD(Checked, "the messages of the worker to a stream are kept in order") {
+  const auto thread = worker([](Worker& attached) {
+    for (int number = 0; auto batch = attached.next(); ++number) {
+      const auto send = [&](const std::string& text) {
+        (void)attached.send(StreamId{1}, {.kind = Answer::Kind::text, .data = text});
+      };
+      send("before " + std::to_string(number));
+      attached.done(*batch);
+      if (number == 2) send("after 2");
+    }
+  });
+  Stage all{.name = "all", .finding = "", .batches = {}};
+  add_rows(all, 0, 4, 1);
+  std::vector<std::string> texts;
+  const PlayedStage of_all = played(all);
+  for (const Answer& message : of_all.messages.at(0)) texts.push_back(message.data);
+  CHECK(texts ==
+        std::vector<std::string>{"before 0", "before 1", "before 2", "after 2", "before 3"});
 }
 
 TEST_CASE_METHOD(Checked, "a command that cannot be run is named") {

@@ -29,6 +29,13 @@ FAULTS = {
     "WrongOrder": (TOGETHER, "answers are in the order of the rows"),
     "LeftContextAsBody": (TOGETHER, 'beside "generated-'),
     "FullBatchLosesLast": (TOGETHER, "8 rows, this is number 7"),
+    "GlobalMessages": (TOGETHER, "The answers depend on the other rows of the batch"),
+    "GlobalOptions": (TOGETHER, "  messages          set {\"check_worker"),
+    "OptionsByRow": (TOGETHER, "the state belongs to the slot"),
+    "OptionsOfStart": (USED, "here              ["),
+    "SetReplaces": (USED, "Options change by messages with `set` alone"),
+    "HearsTooEarly": (TOGETHER, "marker row"),
+    "SpeaksToFirstRow": (TOGETHER, "The first message of the worker that differs is number"),
     "NeverReset": ("alone again, in another order", "the worker has state outside of its slots"),
 }
 
@@ -55,6 +62,22 @@ class CheckWorker(unittest.TestCase):
                 self.assertIn(f"  stage             {stage}\n", checked.stdout)
                 self.assertIn(text, checked.stdout)
 
+    def test_a_worker_that_listens_to_clients_passes(self):
+        checked = self.check("Listens", options=("--message", "[1,2]", "--message", '"hot"', "--set", '{"lang":"de"}'))
+        self.assertEqual((checked.returncode, checked.stderr), (0, LEFT), checked.stdout)
+        checked = self.check("GlobalMessages", options=("--message", "[1,2]"))
+        self.assertIn('"[1, 2]', checked.stdout)
+
+    def test_messages_of_the_worker_are_compared_unless_they_depend_on_the_time(self):
+        for worker, text in ("Speaks", " messages of the worker compared.\n"), ("SpeaksOfTime", "Messages of the worker are not compared: they differ"):
+            checked = self.check(worker)
+            self.assertEqual((checked.returncode, checked.stderr), (0, LEFT), checked.stdout)
+            self.assertIn(text, checked.stdout)
+
+    def test_a_worker_that_answers_with_the_next_row_of_the_stream_passes(self):
+        checked = self.check("AnswersWithNext")
+        self.assertEqual((checked.returncode, checked.stderr), (0, LEFT), checked.stdout)
+
     def test_numbers_may_differ_by_the_tolerance(self):
         checked = self.check("Float")
         self.assertEqual(checked.returncode, 1)
@@ -62,6 +85,7 @@ class CheckWorker(unittest.TestCase):
         checked = self.check("Float", options=("--tolerance", "0.01"))
         self.assertEqual(checked.returncode, 0, checked.stdout)
         self.assertIn("within the tolerance", checked.stdout)
+        self.assertRegex(checked.stdout, r"Differences: numbers by up to \d")
 
     def test_the_report_is_the_same_each_time(self):
         self.assertEqual(self.check("BatchNorm").stdout, self.check("BatchNorm").stdout)
@@ -107,6 +131,8 @@ class CheckWorker(unittest.TestCase):
             (("--streams", self.folder / "none"), "no such file or folder"),
             (("--config", several), "has several pipelines: name one with --pipeline"),
             (("--tolerance", "2"), "not in range"),
+            (("--message", "hot"), "--message: is not JSON: hot"),
+            (("--set", "[1]"), "--set: is not a JSON object"),
         ):
             with self.subTest(options):
                 command = [os.environ["MILLRACE"], "check-worker", *options, "--", "true"]

@@ -17,7 +17,7 @@ using namespace millrace::checking;
 namespace {
 
 bool equal_answers(const Answer& a, const Answer& b, double tolerance) {
-  return answer_edits(a, b, tolerance, 0).has_value();
+  return answer_difference(a, b, tolerance, 0).has_value();
 }
 
 bool json_equal(const std::string& a, const std::string& b, double tolerance = 0) {
@@ -86,12 +86,21 @@ TEST_CASE("numbers anywhere in JSON may differ by the tolerance") {
 TEST_CASE("edits of all texts in an answer are counted, up to a limit") {
   const Answer a{.kind = Answer::Kind::json, .data = R"({"text":"She's young","words":["äö",""]})"};
   const Answer b{.kind = Answer::Kind::json, .data = R"({"text":"It's young","words":["äx","."]})"};
-  CHECK(answer_edits(a, b, 0.1, 5) == 5);
-  CHECK_FALSE(answer_edits(a, b, 0.1, 4));
-  CHECK_FALSE(answer_edits(a, b, 0, 5));
+  CHECK(answer_difference(a, b, 0.1, 5)->edits == 5);
+  CHECK_FALSE(answer_difference(a, b, 0.1, 4));
+  CHECK_FALSE(answer_difference(a, b, 0, 5));
   CHECK(text_length(a) == 13);
   CHECK(text_length({.kind = Answer::Kind::text, .data = "äö"}) == 2);
   CHECK(text_length({.kind = Answer::Kind::bytes, .data = "abc"}) == 0);
+}
+
+TEST_CASE("the largest difference of numbers is measured as a tolerance") {
+  const auto largest = [](const Answer& a, const Answer& b) {
+    return answer_difference(a, b, 0.1, 0)->numbers;
+  };
+  CHECK(largest({.kind = Answer::Kind::json, .data = "[0.5,200]"},
+                {.kind = Answer::Kind::json, .data = "[0.501,190]"}) == Approx(0.05));
+  CHECK(largest(bytes_of<float>({0, 1}), bytes_of<float>({0.25F / 4, 1})) == Approx(0.0625));
 }
 
 TEST_CASE("bytes are compared as floats if they can be, otherwise as samples") {

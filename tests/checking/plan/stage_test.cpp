@@ -128,6 +128,34 @@ TEST_CASE("a stream leaves its slot at its end, or where it moves to the other w
   }
 }
 
+TEST_CASE("a stream that moves is another one at each worker, and leaves without an END row") {
+  for (const BatchRule& rule : rules) {
+    const Plan plan(rule);
+    for (const Stage& stage : plan.stages) {
+      std::map<StreamId, PlannedRow> newest;
+      for (const PlannedBatch& batch : stage.batches)
+        for (const PlannedRow& row : rows_of(batch)) {
+          const auto before = newest.find(row.id);
+          REQUIRE(row.opens == (before == newest.end()));
+          if (before != newest.end()) REQUIRE_FALSE(before->second.leaves);
+          newest[row.id] = row;
+        }
+      for (const auto& [id, row] : newest) REQUIRE(row.leaves != plan.row_of(row).is(flag::end));
+    }
+  }
+}
+
+TEST_CASE("a batch is as wide as its widest row needs, in a width that the rule allows") {
+  const Plan narrow({.slots = 8, .rows = 4, .columns = {.context = 2}});
+  std::set<std::uint32_t> widths;
+  for (const PlannedBatch& batch : narrow.stages[0].batches)
+    if (batch.rows > 0) widths.insert(batch.width);
+  CHECK(*widths.rbegin() == 12);
+  CHECK(widths.size() > 2);
+  const Plan one({.slots = 8, .rows = 4, .width_buckets = {12}, .columns = {.context = 2}});
+  for (const PlannedBatch& batch : one.stages.back().batches) CHECK(batch.width == 12);
+}
+
 TEST_CASE("alone a run has a slot that its worker has never used") {
   for (const BatchRule& rule : rules) {
     const Plan plan(rule);
@@ -165,11 +193,11 @@ TEST_CASE("together streams share batches, use slots again, and move") {
   CHECK(std::ranges::any_of(last,
                             [](auto& batch) { return batch.rows > 0 && batch.padding() == 0; }));
   std::map<std::tuple<std::uint32_t, std::uint32_t>, std::set<StreamId>> by_slot;
-  std::map<StreamId, std::set<std::uint32_t>> by_stream;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>> by_stream;
   for (const PlannedBatch& batch : last)
     for (const PlannedRow& row : rows_of(batch)) {
       by_slot[{batch.worker, row.slot}].insert(row.id);
-      by_stream[row.id].insert(batch.worker);
+      by_stream[{row.stream, row.copy}].insert(batch.worker);
     }
   CHECK(std::ranges::count_if(by_slot, [](auto& slot) { return slot.second.size() > 1; }) >= 4);
   CHECK(std::ranges::count_if(by_stream, [](auto& moved) { return moved.second.size() > 1; }) >= 4);
