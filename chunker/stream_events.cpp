@@ -16,10 +16,10 @@ struct Word {
   std::string_view name;
   Kind kind;
 };
-constexpr std::array words{Word{"frames", Kind::frames}, Word{"size", Kind::size},
-                           Word{"flush", Kind::flush},   Word{"reset", Kind::reset},
-                           Word{"gap", Kind::gap},       Word{"end", Kind::end},
-                           Word{"abort", Kind::abort}};
+constexpr std::array words{
+    Word{"frames", Kind::frames}, Word{"size", Kind::size}, Word{"flush", Kind::flush},
+    Word{"reset", Kind::reset},   Word{"gap", Kind::gap},   Word{"message", Kind::message},
+    Word{"set", Kind::set},       Word{"end", Kind::end},   Word{"abort", Kind::abort}};
 
 bool moves(const Event& event) { return event.kind == Kind::frames || event.kind == Kind::gap; }
 
@@ -30,7 +30,8 @@ Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t
   const auto* word = std::ranges::find(words, kind, &Word::name);
   if (word == words.end())
     return std::string("\"").append(kind).append(
-        "\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or \"abort\"");
+        "\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"message\", \"set\", "
+        "\"end\" or \"abort\"");
   Event event;
   event.kind = word->kind;
   event.count = count;

@@ -23,9 +23,9 @@ class StreamEvents {
   // one of the sizes, or the first body for it.
   explicit StreamEvents(const ChunkRule& rule) : rule_(rule) {}
 
-  // Adds the next event. `kind` is one of frames, size, flush, reset, gap, end, abort. If a Chunker
-  // of the spec does not accept the event, it is not added and the message says why. Events after
-  // the end are ignored.
+  // Adds the next event. `kind` is one of frames, size, flush, reset, gap, message, set, end,
+  // abort. If a Chunker of the spec does not accept the event, it is not added and the message says
+  // why. Events after the end are ignored.
   Result<void, std::string> add(std::string_view kind, std::uint64_t count);
 
   const std::vector<Event>& events() const { return events_; }

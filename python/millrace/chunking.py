@@ -26,7 +26,7 @@ def chunks(
     - ("frames", n): n frames arrived
     - ("gap", n): n frames were lost
     - ("size", n): bodies have n frames from the next one on; with sizes, n is one of them or the first body for one
-    - ("flush", 0), ("reset", 0), ("end", 0), ("abort", 0): the number is ignored
+    - ("flush", 0), ("reset", 0), ("message", 0), ("set", 0), ("end", 0), ("abort", 0): the number is ignored
 
     Rows depend only on the events: no size is chosen or drawn here. Without size events, bodies have ``size``.
 

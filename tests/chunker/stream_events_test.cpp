@@ -14,12 +14,12 @@ std::string refusal(StreamEvents& events, std::string_view kind, std::uint64_t c
 TEST_CASE("events: each word adds its event") {
   StreamEvents events({.size = 4});
   std::vector<Event::Kind> kinds;
-  for (const char* word : {"frames", "size", "flush", "reset", "gap", "end"})
+  for (const char* word : {"frames", "size", "flush", "reset", "gap", "message", "set", "end"})
     CHECK(refusal(events, word, 1).empty());
   for (const Event& event : events.events()) kinds.push_back(event.kind);
   using Kind = Event::Kind;
-  CHECK(kinds ==
-        std::vector{Kind::frames, Kind::size, Kind::flush, Kind::reset, Kind::gap, Kind::end});
+  CHECK(kinds == std::vector{Kind::frames, Kind::size, Kind::flush, Kind::reset, Kind::gap,
+                             Kind::message, Kind::set, Kind::end});
 }
 
 TEST_CASE("events: events after the end are ignored, even invalid ones") {

@@ -305,8 +305,8 @@ TEST_CASE("chunk: an invalid event is named") {
   CHECK(refused(R"([["frames",1],["frames"]])") ==
         "event 1: must be a pair of an event and a count, like [\"frames\", 1600]\n");
   CHECK(refused(R"([["stop",0]])") ==
-        "event 0: \"stop\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or "
-        "\"abort\"\n");
+        "event 0: \"stop\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", "
+        "\"message\", \"set\", \"end\" or \"abort\"\n");
   CHECK(refused(R"([["frames",-1]])") == "event 0: -1 must be a whole number, at least 0\n");
   CHECK(refused(R"([["frames","1"]])") == "event 0: \"1\" must be a whole number, at least 0\n");
   CHECK(refused(R"([["gap",0]])") == "event 0: a gap must have at least 1 frame\n");

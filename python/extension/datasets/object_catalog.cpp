@@ -123,7 +123,9 @@ std::vector<InnerEvent> ObjectCatalog::events_of(nb::handle pairs, std::uint64_t
       continue;
     }
     if (*known == Event::Kind::end) break;
-    inner.push_back({{*known, Cause::client, count}, frames});
+    const Event event{*known, Cause::client, count};
+    if (event.has_text()) continue;
+    inner.push_back({event, frames});
     if (*known == Event::Kind::abort) break;
   }
   if (frames != lengths_[stream])
