@@ -52,6 +52,7 @@ void append(std::string& line, const recording::RecordedEvent& read, std::int64_
     line += R"(,"mark":null)";
   append_member(line, "position", read.position);
   append_seconds(line += R"(,"at":)", to_wire(read.at) - opened_steady);
+  if (!read.text.empty()) append_json(line += R"(,"data":)", read.text);
 }
 
 void append_data(std::string& line, Answer::Kind kind, std::string_view data) {

@@ -16,13 +16,14 @@ std::string_view array_of(std::size_t kind);
 // Appends an item of a recorded stream as a JSON object. Pure.
 //
 //   {"event":"flush","count":0,"cause":"client","mark":7,"position":48000,"at":3.25}
+//   {"event":"message","count":6,…,"at":3.5,"data":"Hugo"}
 //   {"answer":"json","seq":4,"batch":17,"data":…}
 //   {"message":"text","seq":4,"number":0,"data":…}
 //   {"closed":"end","complete":true,"rows":8,"frames":12800,"lost":0,"digest":"0a1b2c3d"}
 //
 // `position` is that of the stream before the event. `at` is the time since the stream was opened,
-// in seconds. `count` is as in `millrace chunk --events`. `data` is a JSON value for `json`, a
-// string for `text` and `error`, and base64 for `bytes`.
+// in seconds. `count` is as in `millrace chunk --events`. `data` is a JSON value for `json` and
+// events, a string for `text` and `error`, and base64 for `bytes`.
 void append_item(std::string& line, const recording::RecordedItem& item,
                  std::int64_t opened_steady);
 

@@ -62,7 +62,7 @@ nb::list StreamObject::events() {
     const Event& event = placed.event;
     list.append(nb::make_tuple(text_of(name_of(event.kind)), text_of(name_of(event.cause)),
                                event.count, event.mark, seconds(to_wire(placed.at) - opened),
-                               placed.position, placed.frame));
+                               placed.position, placed.frame, text_of(placed.text)));
   }
   return list;
 }

@@ -35,13 +35,14 @@ class Event:
     An event with the cause "recorder" replaces a part that is missing (``Stream.missing``).
     """
 
-    kind: str  #: open frames size flush reset gap end abort
+    kind: str  #: open frames size flush reset gap end abort message set
     cause: str  #: client endpoint load drawn rejected connection drain recorder
-    count: int  #: frames; of a ``gap`` the lost frames, of a ``size`` the frames of a body
+    count: int  #: frames; of a ``gap`` the lost frames, of a ``size`` the frames of a body, of ``data`` the bytes
     mark: int | None  #: number that the client gave to a ``flush``
     at: float  #: when the service read the event: seconds since the stream was opened
     position: int  #: frames of the stream before the event, with those that gaps skipped
     frame: int  #: frames of the stream before the event, without gaps: an index into ``Stream.frames()``
+    data: Any = None  #: a client's ``message`` to the worker: a JSON value; of a ``set`` the options that it changed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class Stream:
 
     def events(self) -> list[Event]:
         """Returns all events in order. ``frames`` events that follow each other are one."""
-        return [Event(*event) for event in self._core.events()]
+        return [Event(*event, json.loads(text) if text else None) for *event, text in self._core.events()]
 
     def frames(self, begin: int = 0, end: int | None = None) -> NDArray[Any]:
         """Returns the frames from ``begin`` to before ``end`` (default: all) as an array ``[frames, values]``.

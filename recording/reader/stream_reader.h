@@ -37,7 +37,7 @@ class StreamReader {
 
   // The next item. nullopt: the stream is over, or, if it is still being recorded, the reader is at
   // the last whole chunk; call it again after Recordings::refresh(). The views of an item are valid
-  // until the next call, frames as long as the reader.
+  // until the next call, frames and texts of events as long as the reader.
   std::optional<RecordedItem> next();
   // True once next() has returned the last item.
   bool over() const { return join_.over(); }

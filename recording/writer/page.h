@@ -17,8 +17,8 @@
 
 namespace millrace::recording {
 
-// The head of a record of a page. `bytes` bytes follow it: frames, a part of an answer or message,
-// a Skip, or StreamTotals.
+// The head of a record of a page. `bytes` bytes follow it: frames, a part of an answer, message
+// or text, a Skip, or StreamTotals.
 struct PageRecord {
   enum class Kind : std::uint8_t {
     opened,   // the first record of a stream; Page::opened[count] is its meta
@@ -40,8 +40,8 @@ struct PageRecord {
   std::uint8_t what = 0;
   Cause cause = Cause::client;
   bool has_mark = false;
-  bool first = true;  // answer, message: the first part of it
-  bool last = true;   // answer, message: the last part of it
+  bool first = true;  // answer, message, event with a text: the first part of it
+  bool last = true;   // the same: the last part of it
 };
 
 // Where a stream continues after events that were dropped.

@@ -64,11 +64,10 @@ void PendingSlices::take(const PageRecord& record, Bytes bytes, Page& page) {
   const auto found = streams_.find(record.stream);
   if (found == streams_.end()) return;
   PendingStream& stream = found->second;
-  const Event event = event_of(record);
-  if (record.kind == PageRecord::Kind::event) stream.count(event, record.at);
+  if (record.kind == PageRecord::Kind::event && record.last)
+    stream.count(event_of(record), record.at);
   try {
     wait(stream);
-    if (record.kind == PageRecord::Kind::event) return add_event(stream, event, bytes, record.at);
     add(stream, record, bytes, page.thread());
   } catch (const std::bad_alloc&) {
     sink_.drop(stream, DropReason::memory);
@@ -92,9 +91,18 @@ void PendingSlices::wait(PendingStream& stream) {
   stream.waits = true;
 }
 
-void PendingSlices::add_event(PendingStream& stream, const Event& event, Bytes bytes,
-                              std::int64_t at) {
-  stream.events.push_back({.event = event, .at = from_wire(at)});
+void PendingSlices::add_event(PendingStream& stream, const PageRecord& record, Bytes bytes,
+                              std::size_t thread) {
+  const Event event = event_of(record);
+  std::string_view text;
+  if (event.has_text()) {
+    const auto whole = joined(record, bytes, thread);
+    if (!whole) return;
+    // There was no memory for a part of it.
+    if (whole->size() != event.count) return sink_.drop(stream, DropReason::memory);
+    text = *whole;
+  }
+  stream.events.push_back({.event = event, .at = from_wire(record.at), .text = text});
   if (event.kind != Event::Kind::frames) return;
   stream.frames.push_back(bytes);
   bytes_ += bytes.size();
@@ -102,29 +110,35 @@ void PendingSlices::add_event(PendingStream& stream, const Event& event, Bytes b
 
 void PendingSlices::add(PendingStream& stream, const PageRecord& record, Bytes bytes,
                         std::size_t thread) {
+  if (record.kind == PageRecord::Kind::event) return add_event(stream, record, bytes, thread);
   if (record.kind == PageRecord::Kind::answer || record.kind == PageRecord::Kind::message)
     return add_answer(stream, record, bytes, thread);
   if (record.kind == PageRecord::Kind::skip) return add_skip(stream, value_of<Skip>(bytes));
   stream.closing = value_of<StreamTotals>(bytes);
 }
 
-void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes,
-                               std::size_t thread) {
+// The data of a record with its last part. nullopt: it has more parts.
+std::optional<std::string_view> PendingSlices::joined(const PageRecord& record, Bytes bytes,
+                                                      std::size_t thread) {
   if (thread >= parts_.size()) parts_.resize(thread + 1);
   std::string& part = parts_[thread];
   if (record.first) part.clear();
   bytes_ += bytes.size();
-  std::string_view data = text_in(bytes);
-  if (!record.first || !record.last) {
-    part.append(data);
-    if (!record.last) return;
-    data = joined_.emplace_back(std::exchange(part, {}));
-  }
+  if (record.first && record.last) return text_in(bytes);
+  part.append(text_in(bytes));
+  if (!record.last) return std::nullopt;
+  return joined_.emplace_back(std::exchange(part, {}));
+}
+
+void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes,
+                               std::size_t thread) {
+  const auto data = joined(record, bytes, thread);
+  if (!data) return;
   const auto kind = static_cast<Answer::Kind>(record.what);
   if (record.kind == PageRecord::Kind::answer)
-    stream.answers.push_back({record.count, BatchId{record.number}, kind, data});
+    stream.answers.push_back({record.count, BatchId{record.number}, kind, *data});
   else
-    stream.messages.push_back({record.count, record.number, kind, data});
+    stream.messages.push_back({record.count, record.number, kind, *data});
 }
 
 // A slice has dropped events only before its first one.

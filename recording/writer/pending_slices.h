@@ -68,7 +68,7 @@ class PendingSlices {
   // Takes the records of a page. Its memory must stay as it is until clear(). Records of unknown
   // streams are ignored. If an allocation fails, the slice of a stream is dropped.
   void take(Page& page);
-  // Bytes of frames and answers of the slices.
+  // Bytes of frames, texts and answers of the slices.
   std::size_t bytes() const { return bytes_; }
   // The streams with a slice, in the order of their first records.
   const std::vector<PendingStream*>& waiting() const { return waiting_; }
@@ -84,17 +84,18 @@ class PendingSlices {
   void take(const PageRecord& record, Bytes bytes, Page& page);
   void open(const PageRecord& record, Page& page);
   void add(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
-  void add_event(PendingStream& stream, const Event& event, Bytes bytes, std::int64_t at);
+  void add_event(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
   void add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
+  std::optional<std::string_view> joined(const PageRecord& record, Bytes bytes, std::size_t thread);
   void add_skip(PendingStream& stream, const Skip& skip);
 
   Sink& sink_;
   std::unordered_map<std::uint64_t, PendingStream> streams_;
   std::vector<PendingStream*> waiting_;
-  // By io thread: the first parts of the answer whose last part is still missing. A thread writes
-  // all parts of an answer one after the other, or gives the answer up.
+  // By io thread: the first parts of the answer or text whose last part is still missing. A thread
+  // writes all parts one after the other, or drops the rest.
   std::vector<std::string> parts_;
-  std::deque<std::string> joined_;  // answers that were in several records
+  std::deque<std::string> joined_;  // answers and texts that were in several records
   std::size_t bytes_ = 0;
 };
 

@@ -40,17 +40,15 @@ StreamPen::StreamPen(PageWriter& pages, std::unique_ptr<StreamMeta> meta)
 
 void StreamPen::event(const Event& event, Time at, const std::array<Bytes, 2>& frames) {
   if (event.kind == Kind::frames) return write_frames(event, at, frames);
-  Page* const page = page_for(0);
-  if (!page) return drop(event);
-  pages_.begin(*page, at);
-  page->add({.stream = stream_,
-             .at = to_wire(at),
-             .count = event.count,
-             .number = event.mark.value_or(0),
-             .kind = PageRecord::Kind::event,
-             .what = static_cast<std::uint8_t>(event.kind),
-             .cause = event.cause,
-             .has_mark = event.mark.has_value()});
+  const bool written = write_parts({.at = to_wire(at),
+                                    .count = event.count,
+                                    .number = event.mark.value_or(0),
+                                    .kind = PageRecord::Kind::event,
+                                    .what = static_cast<std::uint8_t>(event.kind),
+                                    .cause = event.cause,
+                                    .has_mark = event.mark.has_value()},
+                                   frames[0]);
+  if (!written) return drop(event);
   ++events_;
   count(event);
 }
@@ -93,23 +91,32 @@ void StreamPen::write_frames(const Event& event, Time at, const std::array<Bytes
 
 void StreamPen::write(PageRecord::Kind kind, std::uint64_t seq, std::uint64_t number,
                       const Answer& answer) {
-  const Bytes data = std::as_bytes(std::span(answer.data));
+  const bool written = write_parts({.count = seq,
+                                    .number = number,
+                                    .kind = kind,
+                                    .what = static_cast<std::uint8_t>(answer.kind)},
+                                   std::as_bytes(std::span(answer.data)));
+  if (!written) begin_dropping();
+}
+
+// Writes a record with this data, in several parts if it is longer than a page. False: there is no
+// page for a part.
+bool StreamPen::write_parts(PageRecord record, Bytes data) {
+  record.stream = stream_;
   std::size_t done = 0;
   do {
     Page* const page = page_for(std::min(data.size() - done, least_part));
-    if (!page) return begin_dropping();
+    if (!page) return false;
+    if (record.kind == PageRecord::Kind::event) pages_.begin(*page, from_wire(record.at));
     const std::size_t part = std::min(data.size() - done, *page->room());
-    std::byte* const into = page->add({.stream = stream_,
-                                       .count = seq,
-                                       .number = number,
-                                       .bytes = static_cast<std::uint32_t>(part),
-                                       .kind = kind,
-                                       .what = static_cast<std::uint8_t>(answer.kind),
-                                       .first = done == 0,
-                                       .last = done + part == data.size()});
+    record.bytes = static_cast<std::uint32_t>(part);
+    record.first = done == 0;
+    record.last = done + part == data.size();
+    std::byte* const into = page->add(record);
     if (part > 0) std::memcpy(into, data.data() + done, part);
     done += part;
   } while (done < data.size());
+  return true;
 }
 
 void StreamPen::close(const StreamTotals& totals) {

@@ -28,7 +28,7 @@ class StreamPen {
   // `pages` must outlive it.
   StreamPen(PageWriter& pages, std::unique_ptr<StreamMeta> meta);
 
-  // `frames` are the values of a `frames` event.
+  // `frames` are the values of a `frames` event, or the text of an event that has one.
   void event(const Event& event, Time at, const std::array<Bytes, 2>& frames);
   // An answer or message for which there is no page is dropped: the next slice states it, perhaps
   // without a lost event. Requires: its kind is not `none`.
@@ -50,6 +50,7 @@ class StreamPen {
   Page* page_for(std::size_t bytes);
   void write_frames(const Event& event, Time at, const std::array<Bytes, 2>& frames);
   void write(PageRecord::Kind kind, std::uint64_t seq, std::uint64_t number, const Answer& answer);
+  bool write_parts(PageRecord record, Bytes data);
   bool name_stream();
   void drop(const Event& event);
   void begin_dropping();

@@ -38,7 +38,8 @@ enum class DropReason : std::uint8_t {
 // An event of a recorded stream, as the chunker received it.
 struct RecordedEvent {
   Event event;
-  Time at{};  // when it was read, by the steady clock of the service that recorded it
+  Time at{};                // when it was read, by the steady clock of the service that recorded it
+  std::string_view text{};  // the JSON of an event that has one
   // By readers of streams only:
   Bytes frames{};              // the values of a `frames` event
   std::uint64_t position = 0;  // where the stream is before the event
@@ -85,8 +86,8 @@ struct StreamTotals {
 // item.
 using RecordedItem = std::variant<RecordedEvent, RecordedAnswer, RecordedMessage, StreamTotals>;
 
-// A part of one stream. `events`, `frames`, `answers` and `messages` are views: of the caller's
-// memory when it is written, of the message and of the decoder when it is read.
+// A part of one stream. `events`, their texts, `frames`, `answers` and `messages` are views: of the
+// caller's memory when it is written, of the message and of the decoder when it is read.
 struct Slice {
   std::uint64_t stream = 0;       // not encoded: the message's channel has it
   std::uint64_t first_event = 0;  // events of the stream before this slice
@@ -187,10 +188,10 @@ class SliceEncoder {
 
 // Decodes the messages of a file that may be damaged or forged: verifies the bytes, that every
 // value is in its range, that the events can follow each other, that the lengths agree
-// (`frame_bytes` of each frame), and that answers are what they are called (JSON, UTF-8). Bytes
-// after the FlatBuffer are ignored. A message at an address that is a multiple of 8 is read in
-// place, and its frames are aligned to 8 bytes if our writer wrote it; any other message is copied.
-// Confined to one thread.
+// (`frame_bytes` of each frame), and that answers and texts are what they are called (JSON, UTF-8).
+// Bytes after the FlatBuffer are ignored. A message at an address that is a multiple of 8 is read
+// in place, and its frames are aligned to 8 bytes if our writer wrote it; any other message is
+// copied. Confined to one thread.
 class SliceDecoder {
  public:
   // The views are valid while `message` is, and until the next call. `stream` is the number in the

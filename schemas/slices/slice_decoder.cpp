@@ -26,7 +26,7 @@ bool is_number(Kind kind, std::uint64_t number) {
     case Kind::size: return number >= 1 && number <= std::numeric_limits<std::uint32_t>::max();
     case Kind::flush: return number <= max_mark + 1;
     case Kind::message:
-    case Kind::set: return false;  // not recorded
+    case Kind::set: return number >= 1 && number <= max_position;
     default: return number == 0;
   }
 }
@@ -88,23 +88,35 @@ class Order {
   bool over_ = false;
 };
 
+// Takes the event's text from the first of `texts`. False: it has none there, or one of another
+// form.
+bool take_text(RecordedEvent& event, std::string_view& texts) {
+  if (!event.event.has_text()) return true;
+  if (event.event.count > texts.size()) return false;
+  event.text = texts.substr(0, event.event.count);
+  texts.remove_prefix(event.text.size());
+  return event.event.kind == Kind::set ? is_json_object(event.text) : is_json(event.text);
+}
+
 bool read_events(const recorded::Slice& in, std::size_t frame_bytes,
                  std::vector<RecordedEvent>& out) {
   out.clear();
   Order order(in);
   Numbers numbers(in);
+  std::string_view texts = wire::text_of(in.texts());
   if (const auto* events = in.events()) {
     if (!wire::is_aligned(*events) || events->size() > max_position - in.first_event())
       return false;
     out.reserve(events->size());
     for (const recorded::EventEntry* entry : *events) {
-      const auto event = event_of(*entry, numbers);
-      if (!event || !order.add(event->event)) return false;
+      auto event = event_of(*entry, numbers);
+      if (!event || !order.add(event->event) || !take_text(*event, texts)) return false;
       out.push_back(*event);
     }
   }
   const std::size_t bytes = wire::bytes_of(in.frames()).size();
-  return numbers.all_used() && bytes % frame_bytes == 0 && bytes / frame_bytes == order.frames();
+  return texts.empty() && numbers.all_used() && bytes % frame_bytes == 0 &&
+         bytes / frame_bytes == order.frames();
 }
 
 bool is_answer(Answer::Kind kind, std::string_view data) {

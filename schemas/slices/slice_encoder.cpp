@@ -97,6 +97,17 @@ auto encode_entries(Builder& builder, std::span<const One> all) {
   });
 }
 
+// The texts of the events that have one.
+ByteVector encode_texts(Builder& builder, std::span<const RecordedEvent> events) {
+  std::size_t size = 0;
+  for (const RecordedEvent& timed : events) size += timed.text.size();
+  if (size == 0) return 0;
+  std::uint8_t* at = nullptr;
+  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
+  for (const RecordedEvent& timed : events) at = std::ranges::copy(timed.text, at).out;
+  return vector;
+}
+
 recorded::Lost encode_lost(const LostEvents& lost) {
   return {lost.first_event, lost.begin, static_cast<std::uint8_t>(lost.reason)};
 }
@@ -127,6 +138,7 @@ MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
   builder_->Align(8);  // the size of the message is then a multiple of 8
   // The frames are built first, so they come last in the message.
   const auto frames_vector = encode_frames(*builder_, frames);
+  const auto texts = encode_texts(*builder_, slice.events);
   const auto message_bytes = encode_data(*builder_, slice.messages);
   const auto messages = encode_entries(*builder_, slice.messages);
   const auto answer_bytes = encode_data(*builder_, slice.answers);
@@ -135,10 +147,10 @@ MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
   const auto events = encode_events(*builder_, slice.events);
   const auto lost = encode_lost(slice.lost.value_or(LostEvents{}));
   const auto closing = encode_closing(slice.closing.value_or(StreamTotals{}));
-  builder_->Finish(
-      recorded::CreateSlice(*builder_, slice.first_event, slice.begin, events, frames_vector,
-                            slice.size, answers, answer_bytes, slice.lost ? &lost : nullptr,
-                            slice.closing ? &closing : nullptr, large, messages, message_bytes));
+  builder_->Finish(recorded::CreateSlice(
+      *builder_, slice.first_event, slice.begin, events, frames_vector, slice.size, answers,
+      answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr, large,
+      messages, message_bytes, texts));
   const std::size_t size = builder_->GetSize();
   assert(size % 8 == 0);
   // An offset counts from the end of the message, and a vector begins with its length.

@@ -12,7 +12,7 @@ StreamRecording::StreamRecording(recording::PageWriter& pages,
       answers_(answers) {}
 
 void StreamRecording::event(const Event& event, Time arrived, const std::array<Bytes, 2>& frames) {
-  if (!event.has_text()) pen_->event(event, arrived, frames);
+  pen_->event(event, arrived, frames);
 }
 
 void StreamRecording::answered(std::uint64_t seq, BatchId batch, const Answer& answer) {

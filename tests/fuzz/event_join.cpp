@@ -35,7 +35,7 @@ struct Next {
 };
 
 RecordedEvent choose_event(Choices& choices, std::uint64_t number) {
-  Event event{.kind = static_cast<Kind>(choices.byte() % 8)};
+  Event event{.kind = static_cast<Kind>(choices.byte() % 10)};
   if (number == 0 && choices.byte() > 32) event.kind = Kind::open;
   if (number > 0 && event.kind == Kind::open) event.kind = Kind::frames;
   event.cause = static_cast<Cause>(choices.byte() % 8);

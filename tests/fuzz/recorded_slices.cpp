@@ -30,6 +30,9 @@ void check_events(const Slice& slice, std::size_t frame_bytes) {
     require(!over, "no event follows the end");
     require((event.kind == Kind::open) == (number++ == 0), "the first event is `open`");
     require(!event.mark || event.kind == Kind::flush, "only a flush has a mark");
+    require(timed.text.size() == (event.has_text() ? event.count : 0), "texts have their length");
+    require(!event.has_text() || is_json(timed.text), "a text is JSON");
+    require(event.kind != Kind::set || is_json_object(timed.text), "of a `set` an object");
     over = event.kind == Kind::end || event.kind == Kind::abort;
     if (event.kind == Kind::frames) frames += event.count;
     if (event.kind != Kind::frames && event.kind != Kind::gap) continue;

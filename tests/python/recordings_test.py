@@ -42,13 +42,14 @@ class Example(unittest.TestCase):
     def test_events_have_their_places(self):
         self.assertEqual(
             [dataclasses.astuple(event) for event in self.stream.events()],
-            [("open", "client", 0, None, 0.0, 0, 0),
-             ("frames", "client", 4, None, 0.01, 0, 0),
-             ("flush", "client", 0, 7, 0.02, 4, 4),
-             ("reset", "recorder", 0, None, 0.5, 4, 4),
-             ("gap", "load", 160, None, 0.5, 4, 4),
-             ("frames", "client", 2, None, 0.51, 164, 4),
-             ("end", "client", 0, None, 0.52, 166, 6)])
+            [("open", "client", 0, None, 0.0, 0, 0, None),
+             ("frames", "client", 4, None, 0.01, 0, 0, None),
+             ("message", "client", 17, None, 0.015, 4, 4, {"words": ["Ada"]}),
+             ("flush", "client", 0, 7, 0.02, 4, 4, None),
+             ("reset", "recorder", 0, None, 0.5, 4, 4, None),
+             ("gap", "load", 160, None, 0.5, 4, 4, None),
+             ("frames", "client", 2, None, 0.51, 164, 4, None),
+             ("end", "client", 0, None, 0.52, 166, 6, None)])
 
     def test_missing_parts_are_named(self):
         self.assertEqual([dataclasses.astuple(part) for part in self.stream.missing()], [(4, 4, 1, "not recorded: queue_full")])

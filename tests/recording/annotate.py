@@ -13,7 +13,7 @@ MAGIC = b"\x89MCAP0\r\n"
 NAMES = {0x01: "Header", 0x02: "Footer", 0x03: "Schema", 0x04: "Channel", 0x05: "Message", 0x06: "Chunk",
          0x07: "MessageIndex", 0x08: "ChunkIndex", 0x09: "Attachment", 0x0a: "AttachmentIndex", 0x0b: "Statistics",
          0x0c: "Metadata", 0x0d: "MetadataIndex", 0x0e: "SummaryOffset", 0x0f: "DataEnd", 0x81: "marker (private)"}
-KINDS = "open frames size flush reset gap end abort".split()
+KINDS = "open frames size flush reset gap end abort message set".split()
 CAUSES = "client endpoint load drawn rejected connection drain recorder".split()
 ANSWERS = "none json text bytes error".split()
 
@@ -144,7 +144,11 @@ SLICE = [("first_event", scalar("Q")), ("begin", scalar("Q")), ("events", vector
                             f"row {seq}, batch {batch}, {length} bytes, {ANSWERS[kind]}")),
          ("answer_bytes", content(bytes.decode)),
          ("lost", a_struct("QQB7x", "first_event", "begin", "reason")),
-         ("closing", a_struct("QQQIBBxx", "rows", "frames", "lost", "digest", "closing", "complete"))]
+         ("closing", a_struct("QQQIBBxx", "rows", "frames", "lost", "digest", "closing", "complete")),
+         ("large", vector("Q", str)),
+         ("messages", vector("QQIB3x", lambda seq, number, length, kind:
+                             f"message {number} after row {seq}, {length} bytes, {ANSWERS[kind]}")),
+         ("message_bytes", content(bytes.decode)), ("texts", content(bytes.decode))]
 PARTS = [("parts", vector("QIIQQQQHBBB3x", lambda *part: "stream {}: slices from {}, {} of them, events from {}, "
                           "positions {} to {}, {} frames, channel {}, closed {}, complete {}, lost {}".format(*part)))]
 

@@ -40,6 +40,7 @@ class Example(unittest.TestCase):
             self.assertEqual((first.meta, first.number, first.wall), (meta, 0, 1_760_000_000 * second))
             self.assertEqual(first.events, [Event("open", "client", 0, None, 5 * second),
                                             Event("frames", "client", 4, None, 5 * second + 10_000_000),
+                                            Event("message", "client", 17, None, 5 * second + 15_000_000, b'{"words":["Ada"]}'),
                                             Event("flush", "client", 0, 7, 5 * second + 20_000_000)])
             self.assertEqual((first.first_event, first.begin, first.size), (0, 0, 0))
             self.assertEqual(first.frames, b"\1\0\2\0\3\0\4\0")
@@ -47,9 +48,9 @@ class Example(unittest.TestCase):
             self.assertEqual((last.meta, last.number), (meta, 2))
             self.assertEqual([(event.kind, event.cause, event.count) for event in last.events],
                              [("gap", "load", 160), ("frames", "client", 2), ("end", "client", 0)])
-            self.assertEqual((last.first_event, last.begin, last.frames), (4, 4, b"\5\0\6\0"))
+            self.assertEqual((last.first_event, last.begin, last.frames), (5, 4, b"\5\0\6\0"))
             self.assertEqual(last.answers, [Answer(0, 31, "json", b'{"text":"yes"}')])
-            self.assertEqual(last.lost, Lost(3, 4, "queue_full"))
+            self.assertEqual(last.lost, Lost(4, 4, "queue_full"))
             self.assertEqual(last.closing, Closing(3, 6, 160, 0x1234abcd, "end", True))
 
     def test_the_parts_of_the_streams_are_read(self):

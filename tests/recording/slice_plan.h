@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,7 @@ struct PlannedSlice {
 };
 
 // Slices of several streams at a time, which are all different, and the same for the same seed.
-// Streams open and end, have gaps, flushes, answers, and slices that were dropped.
+// Streams open and end, have gaps, flushes, messages, answers, and slices that were dropped.
 class SlicePlan {
  public:
   // `frames`: most frames of a slice.
@@ -94,19 +95,31 @@ class SlicePlan {
                    .opened_steady = wall_ / 2};
   }
 
-  void add(State& stream, PlannedSlice& planned, Event::Kind kind, std::uint64_t count = 0) {
+  void add(State& stream, PlannedSlice& planned, Event::Kind kind, std::uint64_t count = 0,
+           std::string_view text = {}) {
     Event event{.kind = kind, .count = count};
     if (kind == Event::Kind::gap) event.cause = Cause::rejected;
     if (kind == Event::Kind::flush) event.mark = stream.events;
-    planned.events.push_back({event, from_wire(wall_ / 2)});
+    planned.events.push_back({event, from_wire(wall_ / 2), text});
     ++stream.events;
     if (kind == Event::Kind::frames || kind == Event::Kind::gap) stream.position += count;
+  }
+
+  // Texts of messages differ, in their length too.
+  void add_text(State& stream, PlannedSlice& planned) {
+    static const std::string longest = std::string(63, ' ') + R"({"n":1})";
+    const std::string_view text = std::string_view(longest).substr(stream.events % 64);
+    const auto kind = stream.events % 2 == 0 ? Event::Kind::message : Event::Kind::set;
+    add(stream, planned, kind, text.size(), text);
   }
 
   void add_one(State& stream, PlannedSlice& planned) {
     const std::uint64_t kind = draw(9);
     if (kind == 0) return add(stream, planned, Event::Kind::gap, 1 + draw(99));
-    if (kind == 1) return add(stream, planned, Event::Kind::flush);
+    if (kind == 1) {
+      add_text(stream, planned);
+      return add(stream, planned, Event::Kind::flush);
+    }
     if (kind == 2) {
       planned.answers.push_back({.seq = stream.events,
                                  .batch = BatchId{draw(1 << 20)},

@@ -6,14 +6,14 @@ import struct
 import flatbuffer
 from mcap.reader import NonSeekingReader, SeekingReader
 
-KINDS = "open frames size flush reset gap end abort".split()
+KINDS = "open frames size flush reset gap end abort message set".split()
 CAUSES = "client endpoint load drawn rejected connection drain recorder".split()
 ANSWERS = "none json text bytes error".split()
 REASONS = "queue_full disk_full io_error memory".split()
 CLOSINGS = "end idle client_gone error no_worker drain".split()
 LARGE = 2**48 - 1  # the number of the event is in `large`
 
-Event = collections.namedtuple("Event", "kind cause count mark at")
+Event = collections.namedtuple("Event", "kind cause count mark at text", defaults=[b""])
 Answer = collections.namedtuple("Answer", "seq batch kind content")
 Lost = collections.namedtuple("Lost", "first_event begin reason")
 Closing = collections.namedtuple("Closing", "rows frames lost digest closing complete")
@@ -24,15 +24,18 @@ Part = collections.namedtuple("Part", "stream first_slice slices first_event beg
 
 
 def _events(table):
-    large = iter([number for number, in table.vector(9, "<Q")])
+    large, texts = iter([number for number, in table.vector(9, "<Q")]), table.bytes(12)
     events = []
     for at, low, high, kind, cause in table.vector(2, "<qIHBB"):
         number = high << 32 | low
         number = next(large) if number == LARGE else number
         flush = KINDS[kind] == "flush"
+        text = texts[:number] if KINDS[kind] in ("message", "set") else b""
+        texts = texts[len(text):]
         events.append(Event(KINDS[kind], CAUSES[cause], 0 if flush else number,
-                            number - 1 if flush and number else None, at))
-    assert not list(large)
+                            number - 1 if flush and number else None, at, text))
+    assert not list(large) and not texts
+    assert all(len(event.text) == event.count for event in events if event.kind in ("message", "set"))
     return events
 
 

@@ -43,9 +43,12 @@ void write_example(const Directory& directory) {
   };
   const std::vector<std::byte> audio{std::byte{1}, {}, std::byte{2}, {}, std::byte{3}, {},
                                      std::byte{4}, {}, std::byte{5}, {}, std::byte{6}, {}};
-  const std::vector<RecordedEvent> first{{{.kind = Event::Kind::open}, at(0)},
-                                         {{.kind = Event::Kind::frames, .count = 4}, at(10)},
-                                         {{.kind = Event::Kind::flush, .mark = 7}, at(20)}};
+  const std::string_view message = R"({"words":["Ada"]})";
+  const std::vector<RecordedEvent> first{
+      {{.kind = Event::Kind::open}, at(0)},
+      {{.kind = Event::Kind::frames, .count = 4}, at(10)},
+      {{.kind = Event::Kind::message, .count = message.size()}, at(15), message},
+      {{.kind = Event::Kind::flush, .mark = 7}, at(20)}};
   const std::vector<RecordedEvent> last{
       {{.kind = Event::Kind::gap, .cause = Cause::load, .count = 160}, at(500)},
       {{.kind = Event::Kind::frames, .count = 2}, at(510)},
@@ -57,11 +60,11 @@ void write_example(const Directory& directory) {
   commit(writer);
   writer.add(meta, 2, meta.opened_wall + 500'000'000,
              {.stream = 17,
-              .first_event = 4,
+              .first_event = 5,
               .begin = 4,
               .events = last,
               .answers = answers,
-              .lost = LostEvents{.first_event = 3, .begin = 4, .reason = DropReason::queue_full},
+              .lost = LostEvents{.first_event = 4, .begin = 4, .reason = DropReason::queue_full},
               .closing =
                   StreamTotals{
                       .rows = 3, .frames = 6, .lost = 160, .digest = 0x1234abcd, .complete = true}},

@@ -44,6 +44,7 @@ struct Tapped {
 
   std::vector<std::pair<Event, Time>> events;
   std::vector<std::byte> frames;  // of all `frames` events, one after the other
+  std::vector<std::byte> texts;   // of all events that have one
   std::vector<Row> rows;
   std::vector<Answered> answers;
   std::vector<Answered> messages;  // `batch` is the number of the message
@@ -55,8 +56,8 @@ class WritingTap final : public StreamTap {
   explicit WritingTap(Tapped& into) : into_(into) {}
   void event(const Event& event, Time arrived, const std::array<Bytes, 2>& frames) override {
     into_.events.emplace_back(event, arrived);
-    for (const Bytes part : frames)
-      into_.frames.insert(into_.frames.end(), part.begin(), part.end());
+    auto& values = event.has_text() ? into_.texts : into_.frames;
+    for (const Bytes part : frames) values.insert(values.end(), part.begin(), part.end());
   }
   void row(const Row& row) override { into_.rows.push_back(row); }
   void answered(std::uint64_t seq, BatchId batch, const Answer& answer) override {

@@ -32,6 +32,13 @@ TEST_CASE("an event has its cause, its mark, its position and its exact time") {
   CHECK(event({.kind = Event::Kind::end}, -1'500'000'000).ends_with(R"("at":-1.5})"));
 }
 
+TEST_CASE("a message of a client has its text") {
+  const Event event{.kind = Event::Kind::set, .count = 7};
+  CHECK(text(RecordedEvent{.event = event, .at = from_wire(1000), .text = "{\"a\":\n1}"}) ==
+        R"({"event":"set","count":7,"cause":"client","mark":null,"position":0,"at":0,)"
+        R"("data":{"a": 1}})");
+}
+
 TEST_CASE("answers are printed by their kind") {
   CHECK(answer(Answer::Kind::json, "{\"text\":\n\"a\"}") ==
         R"({"answer":"json","seq":4,"batch":17,"data":{"text": "a"}})");

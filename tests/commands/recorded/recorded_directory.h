@@ -37,8 +37,12 @@ class TestStream {
   TestStream& frames(std::uint64_t count) {
     return event({.kind = Event::Kind::frames, .count = count});
   }
-  TestStream& event(const Event& event) {
-    events_.push_back({event, from_wire(meta.opened_steady + 250'000'000)});
+  // A message of the client to the worker: JSON.
+  TestStream& text(Event::Kind kind, std::string_view json) {
+    return event({.kind = kind, .count = json.size()}, json);
+  }
+  TestStream& event(const Event& event, std::string_view text = {}) {
+    events_.push_back({event, from_wire(meta.opened_steady + 250'000'000), text});
     if (event.kind == Event::Kind::frames) {
       for (std::uint64_t i = 0; i < event.count; ++i)
         values_.push_back(static_cast<std::int16_t>(++position_));

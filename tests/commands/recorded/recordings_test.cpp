@@ -60,6 +60,28 @@ TEST_CASE("show prints events, answers and totals, and chunk cuts the same rows 
   CHECK(cut.out == "[0,0,0,4,0,7,0]\n[1,4,0,2,0,16,0]\n[2,8,0,3,0,62,2]\n");
 }
 
+TEST_CASE("messages of clients are shown and exported, and no command cuts other rows for them") {
+  RecordedDirectory directory;
+  auto file = directory.file();
+  TestStream stream(1, "call");
+  stream.event({.kind = Kind::open}).frames(3).text(Kind::message, R"(["Hugo"])").frames(3);
+  stream.text(Kind::set, R"({"lang":"de"})").event({.kind = Kind::end}).slice(file);
+  REQUIRE(file.seal());
+  const std::string shown = good("show", directory, {"call"});
+  const auto lines = json_lines(shown);
+  CHECK(lines[2] == json::parse(R"({"event":"message","count":8,"cause":"client","mark":null,
+                                    "position":3,"at":0.25,"data":["Hugo"]})"));
+  CHECK(lines[4].at("event") == "set");
+  CHECK(lines[4].at("data") == json::parse(R"({"lang":"de"})"));
+  std::ofstream(directory / "events.jsonl") << shown;
+  CHECK(run({"chunk", "--spec", "size=4", "--events", directory / "events.jsonl"}).out ==
+        good("show", directory, {"call", "--rows"}));
+  CHECK_THAT(good("verify", directory, {"--rows"}), Catch::EndsWith("again: good\n"));
+  good("export", directory, {"--to", directory / "calls"});
+  const auto exported = json_lines(text_of(directory / "calls/streams.jsonl"));
+  CHECK(exported.at(0).at("events").at(1) == lines[2]);
+}
+
 TEST_CASE("show names what is missing") {
   RecordedDirectory directory;
   record_two(directory);

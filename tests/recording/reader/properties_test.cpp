@@ -62,7 +62,8 @@ class Follower {
     const auto is = [&](const RecordedEvents::One& one) {
       return one.event.kind == read.event.kind && one.event.cause == read.event.cause &&
              one.event.count == read.event.count && one.event.mark == read.event.mark &&
-             one.position == position_ && std::ranges::equal(one.frames, read.frames);
+             one.position == position_ && std::ranges::equal(one.frames, read.frames) &&
+             one.text == read.text;
     };
     while (found != recorded_.events.end() && !is(found->second)) ++found;
     REQUIRE(found != recorded_.events.end());
@@ -94,14 +95,19 @@ std::uint64_t check_all(RecordedPlan& recorded) {
     StreamReader reader(*recordings, stream);
     Follower follower(expected, reader.missing());
     std::uint64_t frames = 0;
+    std::string texts, kept_texts;
     while (const auto item = reader.next()) {
       follower.add(*item);
       const auto* read = std::get_if<RecordedEvent>(&*item);
       if (read && read->event.kind == Kind::frames) frames += read->event.count;
+      if (read) texts += read->text;
     }
     CHECK(reader.over());
     unread += follower.finish();
-    CHECK(StreamFrames(*recordings, stream).frames() == frames);
+    const StreamFrames kept(*recordings, stream);
+    CHECK(kept.frames() == frames);
+    for (const RecordedEvent& event : kept.events()) kept_texts += event.text;
+    CHECK(kept_texts == texts);
     if (stream.whole) CHECK(expected.closed);
   }
   return unread;

@@ -23,6 +23,7 @@ struct RecordedEvents {
     Event event{};
     std::uint64_t position = 0;
     std::vector<std::byte> frames{};
+    std::string text{};
   };
   std::map<std::uint64_t, One> events{};
   std::vector<std::uint64_t> answers{};  // their rows
@@ -33,7 +34,7 @@ struct RecordedEvents {
     std::size_t byte = 0;
     for (const RecordedEvent& timed : planned.events) {
       const Event& event = timed.event;
-      One one{.event = event, .position = position};
+      One one{.event = event, .position = position, .text = std::string(timed.text)};
       if (event.kind == Event::Kind::frames) {
         const std::size_t bytes = event.count * planned.meta.frames.bytes();
         one.frames.assign(planned.frames.data() + byte, planned.frames.data() + byte + bytes);

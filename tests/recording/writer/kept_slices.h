@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct KeptSlice {
   std::uint64_t first_event = 0;
   std::uint64_t begin = 0;
   std::uint32_t size = 0;
-  std::vector<RecordedEvent> events{};
+  std::vector<RecordedEvent> events{};  // their texts are in `texts`
+  std::vector<std::string> texts{};     // of the events that have one
   std::vector<std::byte> frames{};
   std::vector<std::pair<std::uint64_t, std::string>> answers{};
   std::vector<std::uint64_t> batches{};  // of the answers
@@ -43,6 +45,8 @@ class KeptSlices final : public PendingSlices::Sink {
                    .events = stream.events,
                    .lost = std::exchange(stream.lost, {}),
                    .closing = std::exchange(stream.closing, {})};
+    for (const RecordedEvent& read : stream.events)
+      if (read.event.has_text()) kept.texts.emplace_back(read.text);
     for (const Bytes part : stream.frames)
       kept.frames.insert(kept.frames.end(), part.begin(), part.end());
     for (const RecordedAnswer& answer : stream.answers) {
@@ -92,6 +96,12 @@ struct PagesUnderTest {
 };
 
 inline Time second(std::int64_t seconds) { return from_wire(seconds * 1'000'000'000); }
+
+// Adds an event that has a text.
+inline void add_text(StreamPen& pen, std::string_view text, Time at,
+                     Event::Kind kind = Event::Kind::message) {
+  pen.event({.kind = kind, .count = text.size()}, at, {std::as_bytes(std::span(text)), Bytes()});
+}
 
 // Frames of two bytes: their values count up from `first`.
 inline std::vector<std::byte> frames_from(std::uint64_t first, std::uint64_t count) {

@@ -195,6 +195,44 @@ TEST_CASE("an answer for which there is no page is dropped whole, and the next s
   CHECK(only.answers[0].second == "y");
 }
 
+TEST_CASE_METHOD(PagesUnderTest, "texts of any length are recorded, in order with the frames") {
+  StreamPen stream = pen(1);
+  const std::string longest(5 * PagePool::page_bytes, '1');
+  add_text(stream, "1", second(5));
+  add_frames(stream, 1, 10, second(5));
+  add_text(stream, longest, second(6));
+  add_text(stream, "{}", second(7), Kind::set);
+  add_frames(stream, 11, 10, second(7));
+  writer.hand_over();
+  take();
+  CHECK(streams.bytes() == 1 + longest.size() + 2 + 2 * 20);  // what a commit is bounded by
+  commit();
+  const KeptSlice& only = slices(1).at(0);
+  std::vector<Kind> kinds;
+  for (const RecordedEvent& read : only.events) kinds.push_back(read.event.kind);
+  CHECK(kinds == std::vector{Kind::message, Kind::frames, Kind::message, Kind::set, Kind::frames});
+  CHECK(only.texts == std::vector<std::string>{"1", longest, "{}"});
+  CHECK(only.events[2].event.count == longest.size());
+  CHECK(only.events[2].at == second(6));
+}
+
+TEST_CASE("a text for which there is no page is dropped whole, and the next slice states it") {
+  PagesUnderTest pages(4);
+  StreamPen stream = pages.pen(1);
+  stream.event({.kind = Kind::open}, second(5), {});
+  add_text(stream, std::string(5 * PagePool::page_bytes, '1'), second(5));
+  CHECK(pages.stats.dropped[DropReason::queue_full].value() == 1);
+  pages.commit();
+  add_text(stream, "2", second(6));
+  pages.writer.hand_over();
+  pages.commit();
+  REQUIRE(pages.slices(1).size() == 2);
+  const KeptSlice& after = pages.slices(1)[1];
+  CHECK(after.lost == LostEvents{.first_event = 1, .reason = DropReason::queue_full});
+  CHECK(after.first_event == 2);
+  CHECK(after.texts == std::vector<std::string>{"2"});
+}
+
 TEST_CASE_METHOD(PagesUnderTest, "while recording is shed, events are dropped because of memory") {
   StreamPen stream = pen(1);
   add_frames(stream, 1, 10, second(5));
@@ -232,6 +270,7 @@ TEST_CASE_METHOD(PagesUnderTest, "in steady state events, answers and slices nee
     for (int i = 0; i < 100; ++i) {
       stream.event({.kind = Kind::frames, .count = 1600}, second(++now), {Bytes(bytes), Bytes()});
       stream.event({.kind = Kind::flush}, second(now), {});
+      add_text(stream, answer.data, second(now));
       stream.answer(static_cast<std::uint64_t>(now), BatchId{1}, answer);
     }
     writer.hand_over();

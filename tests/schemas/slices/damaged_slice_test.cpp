@@ -41,7 +41,10 @@ std::uint64_t sum = 0;
 void read_all(Bytes bytes) {
   SliceDecoder decoder;
   if (const auto slice = decoder.slice(bytes, 17, 2)) {
-    for (const RecordedEvent& event : slice->events) sum += event.event.count;
+    for (const RecordedEvent& event : slice->events) {
+      sum += event.event.count;
+      for (const char letter : event.text) sum += static_cast<std::uint64_t>(letter);
+    }
     for (const std::byte frame : slice->frames) sum += static_cast<std::uint64_t>(frame);
     for (const RecordedAnswer& answer : slice->answers)
       for (const char letter : answer.data) sum += static_cast<std::uint64_t>(letter);
@@ -62,7 +65,7 @@ TEST_CASE("a slice whose frames and events disagree is not valid") {
 }
 
 TEST_CASE("an event with a value out of its range is not valid") {
-  CHECK_FALSE(valid_with(1, {.kind = static_cast<Kind>(8)}));
+  CHECK_FALSE(valid_with(1, {.kind = static_cast<Kind>(10)}));
   CHECK_FALSE(valid_with(1, {.kind = Kind::reset, .cause = static_cast<Cause>(8)}));
   CHECK_FALSE(valid_with(1, {.kind = Kind::reset, .count = 1}));
   CHECK_FALSE(valid_with(1, {.kind = Kind::flush, .mark = std::uint64_t{1} << 53}));
@@ -81,7 +84,7 @@ TEST_CASE("positions beyond 2^63 - 1 are not valid") {
 TEST_CASE("events that cannot follow each other are not valid") {
   CHECK_FALSE(valid_with(1, {.kind = Kind::open}));
   CHECK_FALSE(valid_with(1, {.kind = Kind::end}));
-  CHECK(valid_with(6, {.kind = Kind::abort}));
+  CHECK(valid_with(8, {.kind = Kind::abort}));
   const auto first = [](FullSlice& full, Slice& slice) {
     full.events[1].event = {.kind = Kind::reset};
     slice.first_event = slice.begin = 0;
@@ -104,6 +107,23 @@ TEST_CASE("answers that are not what they are called are not valid") {
   CHECK_FALSE(valid_after([](FullSlice& full, Slice&) { full.answers[2].data = "\xff"; }));
   CHECK_FALSE(valid_after(
       [](FullSlice& full, Slice&) { full.answers[2].kind = static_cast<Answer::Kind>(5); }));
+}
+
+TEST_CASE("texts that are not what they are called, or have another length, are not valid") {
+  const auto valid_text = [](Kind kind, std::string_view text, std::uint64_t count) {
+    return valid_after([&](FullSlice& full, Slice&) {
+      full.events[7] = {{.kind = kind, .count = count}, {}, text};
+    });
+  };
+  CHECK(valid_text(Kind::set, "{}", 2));
+  CHECK(valid_text(Kind::message, "[1]", 3));
+  CHECK_FALSE(valid_text(Kind::set, "[1]", 3));
+  CHECK_FALSE(valid_text(Kind::message, "[1", 2));
+  CHECK_FALSE(valid_text(Kind::message, "", 0));
+  CHECK_FALSE(valid_text(Kind::set, "{}", 3));   // fewer bytes than the event has
+  CHECK_FALSE(valid_text(Kind::set, "{} ", 2));  // more
+  CHECK_FALSE(valid_text(Kind::reset, "{}", 0));
+  CHECK_FALSE(valid_text(Kind::message, "1", std::uint64_t{1} << 62));
 }
 
 TEST_CASE("lost events that lie behind the slice, and unknown reasons, are not valid") {

@@ -14,7 +14,7 @@ namespace {
 
 bool same(const RecordedEvent& a, const RecordedEvent& b) {
   return a.at == b.at && a.event.kind == b.event.kind && a.event.cause == b.event.cause &&
-         a.event.count == b.event.count && a.event.mark == b.event.mark;
+         a.event.count == b.event.count && a.event.mark == b.event.mark && a.text == b.text;
 }
 
 bool same(const RecordedAnswer& a, const RecordedAnswer& b) {

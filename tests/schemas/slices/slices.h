@@ -39,6 +39,8 @@ struct FullSlice {
       {{.kind = Event::Kind::gap, .cause = Cause::load, .count = 40}, from_wire(3'000)},
       {{.kind = Event::Kind::size, .cause = Cause::drawn, .count = 1600}, from_wire(3'001)},
       {{.kind = Event::Kind::frames, .count = 2}, from_wire(4'000)},
+      {{.kind = Event::Kind::message, .count = 6}, from_wire(4'001), R"("Hugo")"},
+      {{.kind = Event::Kind::set, .count = 13}, from_wire(4'002), R"({"lang":"de"})"},
       {{.kind = Event::Kind::end}, from_wire(5'000)}};
   std::vector<std::byte> frames = frames_of(10);
   std::vector<RecordedAnswer> answers{

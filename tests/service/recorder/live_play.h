@@ -84,7 +84,9 @@ class LivePlay {
   void act(Time now) {
     if (over_ || draw_.chance(35) || (stream_.paused() && draw_.chance(90))) return serve(now);
     const std::uint32_t what = draw_(1, 100);
-    if (what <= 75) return send(now);
+    if (what <= 70) return send(now);
+    if (what <= 73) return stream_.post(R"(["words"])" + std::string(draw_(0, 99), ' '), now);
+    if (what <= 75) return stream_.set(R"({"n":)" + std::to_string(draw_(0, 99)) + "}", now);
     if (what <= 82) return stream_.flush(draw_(0, 9), now);
     if (what <= 86) return stream_.flush(std::nullopt, now);
     if (what <= 91) return stream_.reset(now);

@@ -23,7 +23,8 @@ namespace {
 
 // What happened in all plays.
 struct Happened {
-  std::uint64_t streams = 0, whole = 0, rows = 0, answers = 0, aborts = 0, files = 0, missing = 0;
+  std::uint64_t streams = 0, whole = 0, rows = 0, answers = 0, texts = 0, aborts = 0, files = 0,
+                missing = 0;
 };
 
 // What a reader returns of a stream, cut again.
@@ -47,6 +48,7 @@ class Replayed {
   std::vector<Row> rows;
   std::vector<std::byte> frames;  // by position; zeros where frames are missing
   std::vector<bool> is_read;      // by position
+  std::vector<std::byte> texts;   // of all events that have one
   std::vector<test::Tapped::Answered> answers;
   std::optional<StreamTotals> totals;
   RowDigest digest;
@@ -67,6 +69,8 @@ class Replayed {
       frames.resize(frames.size() + event.count * frame_bytes_);
       is_read.resize(is_read.size() + event.count, false);
     }
+    const Bytes text = std::as_bytes(std::span(read.text));
+    texts.insert(texts.end(), text.begin(), text.end());
     chunker_.add(event);
     while (const auto row = chunker_.next()) {
       rows.push_back(*row);
@@ -95,6 +99,7 @@ void check_values(const Replayed& replayed, const LivePlay& live) {
 
 void check_whole(const Replayed& replayed, const LivePlay& live) {
   REQUIRE(replayed.rows == live.lane.rows);
+  REQUIRE(replayed.texts == live.tapped.texts);
   for (std::size_t i = 0; i < replayed.rows.size(); ++i)
     if (!std::ranges::equal(replayed.window(replayed.rows[i]), live.lane.windows[i]))
       FAIL("another value in the window of row " << i);
@@ -147,6 +152,7 @@ class Recorded : RecorderUnderTest {
       all.whole += stream->whole ? 1 : 0;
       all.rows += replayed.rows.size();
       all.answers += replayed.answers.size();
+      all.texts += replayed.texts.size();
       all.aborts += replayed.rows.back().is(flag::abort) ? 1 : 0;
       all.missing += reader.missing().size();
     }
@@ -191,6 +197,7 @@ TEST_CASE("rows and windows that are cut from the files are those of the live st
   CHECK(all.whole < all.streams);
   CHECK(all.rows > 10'000);
   CHECK(all.answers > 1000);
+  CHECK(all.texts > 10'000);
   CHECK(all.aborts > 50);
   CHECK(all.files > 400);
 }

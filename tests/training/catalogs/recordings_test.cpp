@@ -27,12 +27,14 @@ struct Recorded {
     auto file = directory.file();
     TestStream first(1, "call"), second(2, "call");
     first.meta.options = R"({"language":"en"})";
-    first.event({.kind = Kind::open}).frames(10).event({.kind = Kind::flush, .mark = 7});
+    first.event({.kind = Kind::open}).frames(6).text(Kind::message, R"(["Hugo"])").frames(4);
+    first.event({.kind = Kind::flush, .mark = 7});
     first.slice(file);
     first.event({.kind = Kind::gap, .cause = Cause::rejected, .count = 5}).frames(20);
     first.event({.kind = Kind::end});
     first.slice(file);
-    second.event({.kind = Kind::open}).frames(8).event({.kind = Kind::end});
+    second.event({.kind = Kind::open}).frames(8).text(Kind::set, R"({"a":1})");
+    second.event({.kind = Kind::end});
     second.slice(file);
     seal(file);
   }
@@ -45,7 +47,7 @@ struct Recorded {
 
 }  // namespace
 
-TEST_CASE("finished recordings are a catalog with events and options") {
+TEST_CASE("finished recordings are a catalog with events and options, without messages") {
   const Recorded recorded;
   const auto catalog = recorded.open();
   REQUIRE(catalog->size() == 2);
