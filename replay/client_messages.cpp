@@ -8,7 +8,6 @@
 #include "base/half.h"
 #include "chunker/rule_json.h"
 #include "recording/files/recording_file.h"
-#include "schemas/slices/slice.h"
 
 namespace millrace {
 namespace {
@@ -72,7 +71,8 @@ StreamRequest request_of(const recording::StreamMeta& meta, const Event& first) 
   return request;
 }
 
-std::optional<ClientMessage> command_of(const Event& event) {
+std::optional<ClientMessage> command_of(const recording::RecordedEvent& read) {
+  const Event& event = read.event;
   const bool decided = event.cause == Cause::endpoint;
   switch (event.kind) {
     case Kind::flush:
@@ -82,13 +82,13 @@ std::optional<ClientMessage> command_of(const Event& event) {
       if (!decided) return client_message::Reset{};
       break;
     case Kind::gap: return client_message::Gap{event.count};
+    case Kind::message: return client_message::Message{std::string(read.text)};
+    case Kind::set: return client_message::Set{std::string(read.text)};
     case Kind::end: return client_message::End{};
     case Kind::open:
     case Kind::frames:
     case Kind::size:
-    case Kind::abort:
-    case Kind::message:
-    case Kind::set: break;
+    case Kind::abort: break;
   }
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include "recording/format/stream_meta.h"
 #include "recording/reader/recordings.h"
 #include "schemas/client_command.h"
+#include "schemas/slices/slice.h"
 #include "schemas/stream_request.h"
 
 namespace millrace {
@@ -27,7 +28,7 @@ StreamRequest request_of(const recording::StreamMeta& meta, const Event& first);
 // The command for an event. nullopt: none, because the event is one of frames, the service makes
 // the decision anew (sizes, and segments that voice, length or a worker ended), or the event is an
 // abort, for which the connection ends.
-std::optional<ClientMessage> command_of(const Event& event);
+std::optional<ClientMessage> command_of(const recording::RecordedEvent& read);
 
 // Appends frames of this type in the format of the request: their bytes, or floats if clients
 // cannot send the type (f16 audio, s16 features).

@@ -100,7 +100,7 @@ std::optional<Time> ClientReplay::send_events(Time now) {
     }
     if (!send_buffer()) return Time::max();
     if (event_->event.kind == Kind::abort) return disconnect(now) ? std::nullopt : cut_;
-    if (const auto command = command_of(event_->event)) {
+    if (const auto command = command_of(*event_)) {
       if (!stream_.try_send(*command)) return Time::max();
       sent_ = event_->event.kind == Kind::end;
     }

@@ -148,6 +148,7 @@ Result<ReplayPipeline, std::string> replay_pipeline(std::span<const RecordedStre
   options.endpoint.reset();
   options.record.reset();
   options.worker_wait = any_time;
+  options.longest_post = LimitOptions::longest_text;  // the recorded service's is not known
   pipeline->other_rule = !choice.chunk.empty();
   return pipeline;
 }

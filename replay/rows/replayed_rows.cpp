@@ -54,6 +54,9 @@ bool ReplayedRows::feed(Time now) {
   }
   if (event_->event.kind != Kind::frames) {
     cutter_.add(event_->event);
+    if (event_->event.has_text())
+      messages_.push_back(
+          {cutter_.position(), std::string(event_->text), event_->event.kind == Kind::set});
     event_.reset();
     return true;
   }
@@ -80,6 +83,8 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
     }
     ready.window = frames_.window(cutter_.index(row.window_begin()), row.window(), kept.copy);
   }
+  if (!messages_.empty())
+    ready.messages = std::make_shared<const StreamMessages>(std::exchange(messages_, {}));
   outstanding_.push_back(std::move(kept));
   full_ = waiting() >= max_ready_rows;
   ready.notify_batched = !begun_ || full_;

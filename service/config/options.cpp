@@ -94,9 +94,8 @@ constexpr Duration least_buffer = 120ms;
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
-  constexpr std::size_t longest_text = 256 << 10;
   options.text = limits.bytes("text", std::min(options.text, options.message), 1 << 10,
-                              std::min(longest_text, options.message));
+                              std::min(LimitOptions::longest_text, options.message));
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, most_connections);
   options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);

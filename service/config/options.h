@@ -77,6 +77,8 @@ inline constexpr std::uint32_t most_connections = 1'000'000;
 
 // Limits on memory and time. They are always on.
 struct LimitOptions {
+  static constexpr std::size_t longest_text = 256 << 10;
+
   std::size_t message = 64 << 10;                    // bytes of a client's message with frames
   std::size_t text = 16 << 10;                       // bytes of a client's message to the worker
   std::size_t send_buffer = 64 << 10;                // unwritten bytes at which rows are held back

@@ -47,11 +47,14 @@ TEST_CASE("a size that the client had requested is requested again") {
 TEST_CASE("a client sends the events that the service does not decide") {
   using namespace client_message;
   const auto command = [](Kind kind, Cause cause = Cause::client) {
-    return command_of({.kind = kind, .cause = cause, .count = 4, .mark = 9});
+    return command_of(
+        {.event = {.kind = kind, .cause = cause, .count = 4, .mark = 9}, .text = "[{}]"});
   };
   CHECK(std::get<Flush>(*command(Kind::flush)).mark == 9u);
   CHECK(std::holds_alternative<Reset>(*command(Kind::reset)));
   CHECK(std::holds_alternative<End>(*command(Kind::end)));
+  CHECK(std::get<Message>(*command(Kind::message)).data == "[{}]");
+  CHECK(std::get<Set>(*command(Kind::set)).options == "[{}]");
   for (const Cause cause :
        {Cause::client, Cause::load, Cause::rejected, Cause::connection, Cause::recorder})
     CHECK(std::get<Gap>(*command(Kind::gap, cause)).frames == 4);

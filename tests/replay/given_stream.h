@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,8 @@ namespace millrace {
 class GivenStream {
  public:
   // Appends an event. Frames have the next values.
-  void add(const Event& event, Time at = {}) {
-    const recording::RecordedEvent recorded{.event = event, .at = at};
+  void add(const Event& event, Time at = {}, std::string_view text = {}) {
+    const recording::RecordedEvent recorded{.event = event, .at = at, .text = text};
     const std::size_t begin = values_.size();
     if (event.kind == Event::Kind::frames)
       for (std::uint64_t i = 0; i < 2 * event.count; ++i)

@@ -7,6 +7,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "chunker/chunker.h"
 #include "tests/replay/given_stream.h"
@@ -17,10 +18,11 @@ using Kind = Event::Kind;
 
 namespace {
 
-// A row, and the bytes of its window.
+// A row, the bytes of its window, and the messages that it carries.
 struct Cut {
   Row row;
   std::vector<std::byte> window;
+  StreamMessages messages{};
   bool operator==(const Cut&) const = default;
 };
 
@@ -30,16 +32,27 @@ std::vector<std::byte> joined(const std::array<Bytes, 2>& parts) {
   return bytes;
 }
 
+// The text of the event with this number: of a message a number, of a `set` an object.
+std::string text_at(std::size_t number, Kind kind) {
+  const std::string text = std::to_string(number);
+  return kind == Kind::set ? "{\"n\":" + text + "}" : text;
+}
+
 // The rows of the events, cut in one go.
 std::vector<Cut> cut(const ChunkRule& rule, const std::vector<Event>& events,
                      const std::vector<std::byte>& values) {
   std::vector<Cut> rows;
   Chunker chunker(rule.chunker_spec());
-  std::uint64_t skipped = 0;
-  for (const Event& event : events) {
+  StreamMessages messages;
+  std::uint64_t skipped = 0, position = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
     chunker.add(event);
+    if (event.has_text())
+      messages.push_back({position, text_at(i, event.kind), event.kind == Kind::set});
+    if (event.kind == Kind::frames || event.kind == Kind::gap) position += event.count;
     while (const auto row = chunker.next()) {
-      Cut one{.row = *row, .window = {}};
+      Cut one{.row = *row, .window = {}, .messages = std::exchange(messages, {})};
       if (row->has_frames()) {
         const auto begin = values.begin() + static_cast<long>(2 * (row->window_begin() - skipped));
         one.window.assign(begin, begin + 2 * row->window());
@@ -54,7 +67,10 @@ std::vector<Cut> cut(const ChunkRule& rule, const std::vector<Event>& events,
 std::vector<Event> random_events(std::mt19937& random, const ChunkRule& rule) {
   std::vector<Event> events{{}};
   const bool sizes = rule.spec.step == 0 && rule.spec.first == 0;
-  for (int i = 0; i < 60; ++i) switch (random() % 12) {
+  const auto add_text = [&](Kind kind) {
+    events.push_back({.kind = kind, .count = text_at(events.size(), kind).size()});
+  };
+  for (int i = 0; i < 60; ++i) switch (random() % 14) {
       case 0: events.push_back({.kind = Kind::flush, .mark = random() % 9}); break;
       case 1: events.push_back({.kind = Kind::flush, .cause = Cause::endpoint}); break;
       case 2: events.push_back({.kind = Kind::reset}); break;
@@ -62,6 +78,8 @@ std::vector<Event> random_events(std::mt19937& random, const ChunkRule& rule) {
       case 4:
         if (sizes) events.push_back({.kind = Kind::size, .count = 1 + random() % rule.spec.size});
         break;
+      case 5: add_text(Kind::message); break;
+      case 6: add_text(Kind::set); break;
       default: events.push_back({.kind = Kind::frames, .count = 1 + random() % 13});
     }
   events.push_back({.kind = random() % 2 == 0 ? Kind::end : Kind::abort});
@@ -75,7 +93,7 @@ std::vector<Cut> replay(ReplayedRows& rows, std::size_t held) {
   const auto finish = [&] {
     // The window is read when the row is done: it must still be in place.
     const ReadyRow& row = outstanding.front();
-    all.push_back({row.row, joined(row.window)});
+    all.push_back({row.row, joined(row.window), row.messages ? *row.messages : StreamMessages()});
     CHECK(rows.done(row.row.seq) == row.row);
     outstanding.pop_front();
   };
@@ -92,7 +110,7 @@ CutSettings settings(const ChunkRule& rule) { return {.frames = {}, .rule = rule
 
 }  // namespace
 
-TEST_CASE("a replay gives the rows and the windows of the recorded events") {
+TEST_CASE("a replay gives the rows, the windows and the messages of the recorded events") {
   std::mt19937 random(GENERATE(range(0u, 60u)));
   const ChunkRule rules[] = {
       {.spec = {.size = 10}},
@@ -104,7 +122,8 @@ TEST_CASE("a replay gives the rows and the windows of the recorded events") {
   const ChunkRule& rule = rules[random() % std::size(rules)];
   const auto events = random_events(random, rule);
   GivenStream given;
-  for (const Event& event : events) given.add(event);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    given.add(events[i], {}, events[i].has_text() ? text_at(i, events[i].kind) : "");
   ReplayedRows rows(given.reader(), settings(rule), {}, nullptr);
   CHECK(replay(rows, 1 + random() % 5) == cut(rule, events, given.values()));
   CHECK(rows.ended());

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of clients to the worker, from a client and to a worker that are not ours."""
 import json
+import tempfile
 import threading
 import unittest
 
 import worker_wire as wire
-from harness import samples
+from harness import MILLRACE, Process, samples, wait_for
 from raw_client import TEXT, frame
+from raw_worker import RawWorker
 from worker_faults import WorkerFaultTest, packet
 
 
@@ -139,6 +141,42 @@ class ClientMessages(WorkerFaultTest):
         batch = worker.batch()
         self.assertEqual(batch.tensor[:4], samples(0, 2))
         self.assertEqual([(post.position, post.data, post.set) for post in batch.posts], [(0, "1", False)])
+
+    def test_a_replay_gives_the_worker_the_same_messages_with_the_same_rows(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-posts-"))
+        service = self.service(f'[recording]\ndirectory = "{folder}/recording"\n{PIPELINE}record = true\n')
+        worker, client = self.opened(service)
+        client.send(message("a") + packet(0) + text({"type": "set", "options": {"lang": "en"}}) + FLUSH
+                    + message(["b"]) + message({"c": None}) + packet(1) + message("d") + text({"type": "end"}))
+
+        def received(worker):
+            """Rows and messages of the stream."""
+            rows, posts = [], []
+            while len(rows) < 4:
+                batch = worker.batch()
+                worker.answer(batch)
+                rows += [(row.seq, row.begin, row.flags) for row in batch.framed + batch.marks]
+                posts += [post[1:] for post in batch.posts]
+            return rows, posts
+
+        live = received(worker)
+        client.rest()
+        worker.close()
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(live[1], [(0, 0, '"a"', False), (1, 1600, '{"lang": "en"}', True), (2, 1600, '["b"]', False),
+                                   (2, 1600, '{"c": null}', False), (3, 3200, '"d"', False)])
+        again = self.service()
+        for way, url, workers in (("--workers", f"unix:{folder}/replay.sock", f"unix:{folder}/replay.sock"),
+                                  ("--url", f"ws://127.0.0.1:{again.port}", again.workers)):
+            with self.subTest(way):
+                replay = Process(MILLRACE, "replay", f"{folder}/recording", way, url)
+                self.addCleanup(replay.kill)
+                if way == "--workers":
+                    wait_for(lambda: any("waiting for a worker" in line for line in replay.errors), "the replay to wait")
+                other = RawWorker(workers).attached().beat()
+                self.addCleanup(other.close)
+                self.assertEqual(received(other), live)
+                self.assertEqual(replay.wait(), 0, replay.errors)
 
 
 if __name__ == "__main__":
