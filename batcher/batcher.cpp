@@ -130,7 +130,7 @@ ReadyRow Batcher::take_front(SlotRows& held, Time now) {
   const ReadyRow row = held.rows.pop_front();
   held.before = now;
   --waiting_;
-  if (row.messages) posts_ += bytes_of(*row.messages);
+  if (row.posts) posts_ += bytes_of(*row.posts);
   if (may_share(row)) {
     --held.leading;
     --leading_;

@@ -262,7 +262,7 @@ std::string CheckReport::messages_text(const Place& at) const {
   std::size_t listed = 0;
   for (std::uint32_t i = 0; i < rows_of(batch); ++i) {
     const PlannedRow& row = row_at(batch, i);
-    for (const StreamMessage& message : streams_[row.stream].rows()[row.row].messages) {
+    for (const StreamPost& message : streams_[row.stream].rows()[row.row].messages) {
       if (++listed > most_neighbours) return text + ", …";
       text += (listed > 1 ? ", " : "") + std::string(message.set ? "set " : "") +
               shown(message.text) + " to " + row_text(row);

@@ -19,17 +19,17 @@ namespace millrace {
 inline constexpr std::size_t max_ready_rows = 8;
 
 // A message of a client to the worker.
-struct StreamMessage {
+struct StreamPost {
   std::uint64_t position = 0;  // the position of its stream when it arrived
   std::string text;            // JSON
   bool set = false;            // an object with new values of the stream's options
-  bool operator==(const StreamMessage&) const = default;
+  bool operator==(const StreamPost&) const = default;
 };
-using StreamMessages = std::vector<StreamMessage>;
+using StreamPosts = std::vector<StreamPost>;
 
-inline std::size_t bytes_of(const StreamMessages& messages) {
+inline std::size_t bytes_of(const StreamPosts& messages) {
   std::size_t bytes = 0;
-  for (const StreamMessage& message : messages) bytes += message.text.size() + message_overhead;
+  for (const StreamPost& message : messages) bytes += message.text.size() + message_overhead;
   return bytes;
 }
 
@@ -45,7 +45,7 @@ struct ReadyRow {
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
   // The messages that arrived after the row before it; usually null. They go wherever the row goes.
-  std::shared_ptr<const StreamMessages> messages{};
+  std::shared_ptr<const StreamPosts> posts{};
 };
 
 }  // namespace millrace

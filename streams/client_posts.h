@@ -34,11 +34,11 @@ class ClientPosts {
   }
 
   // The messages that the row cut now carries; usually null.
-  std::shared_ptr<const StreamMessages> carry(std::uint64_t seq) {
+  std::shared_ptr<const StreamPosts> carry(std::uint64_t seq) {
     if (next_row_.empty()) return nullptr;
     in_rows_.push_back({seq, next_bytes_});
     in_rows_bytes_ += std::exchange(next_bytes_, 0);
-    return std::make_shared<const StreamMessages>(std::exchange(next_row_, {}));
+    return std::make_shared<const StreamPosts>(std::exchange(next_row_, {}));
   }
   void done(std::uint64_t seq) {
     if (!in_rows_.empty() && in_rows_.front().seq == seq)
@@ -77,7 +77,7 @@ class ClientPosts {
   };
 
   Ring<std::string> unfed_;
-  StreamMessages next_row_;
+  StreamPosts next_row_;
   Ring<Carried> in_rows_;
   std::size_t unfed_bytes_ = 0, next_bytes_ = 0, in_rows_bytes_ = 0;
 };

@@ -97,12 +97,12 @@ std::vector<std::uint32_t> CheckedStream::runs() const {
 std::string CheckedStream::options_before(std::uint32_t row) const {
   std::vector<std::string_view> options{frames_.options};
   for (std::uint32_t i = 0; i < row; ++i)
-    for (const StreamMessage& message : rows_[i].messages)
+    for (const StreamPost& message : rows_[i].messages)
       if (message.set) options.push_back(message.text);
   return options.size() > 1 ? merged_members(options) : frames_.options;
 }
 
-void CheckedStream::post(std::uint32_t row, StreamMessage message) {
+void CheckedStream::post(std::uint32_t row, StreamPost message) {
   rows_[row].messages.push_back(std::move(message));
 }
 

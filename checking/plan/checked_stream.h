@@ -21,8 +21,8 @@ namespace millrace::checking {
 struct CheckedRow {
   Row row;
   std::uint64_t frame = 0;
-  bool begins_run = false;       // the state must be fresh before it
-  StreamMessages messages = {};  // the client's messages that the row carries
+  bool begins_run = false;    // the state must be fresh before it
+  StreamPosts messages = {};  // the client's messages that the row carries
 };
 
 // The frames of a stream.
@@ -50,7 +50,7 @@ class CheckedStream {
   std::string options_before(std::uint32_t row) const;
   void set_options(std::string options) { frames_.options = std::move(options); }
   // The row carries one more message, after those that it has.
-  void post(std::uint32_t row, StreamMessage message);
+  void post(std::uint32_t row, StreamPost message);
   const std::vector<CheckedRow>& rows() const { return rows_; }
   // The frames of a row's window.
   Bytes window(const CheckedRow& row) const;

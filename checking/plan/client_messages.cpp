@@ -46,7 +46,7 @@ void add_to(CheckedStream& stream, const ClientTexts& texts, Draws& draws) {
     // There are few marker rows: each has a message.
     while ((stream.rows()[row].messages.empty() && !stream.rows()[row].row.has_frames()) ||
            draws.one_in(row < last_run ? 4 : 2)) {
-      StreamMessage message{.text = {}, .set = row < last_run || draws.one_in(2)};
+      StreamPost message{.text = {}, .set = row < last_run || draws.one_in(2)};
       message.position = stream.rows()[row].messages.empty()
                              ? draw_position(stream.rows()[row].row, draws)
                              : stream.rows()[row].messages.back().position;

@@ -107,7 +107,7 @@ class ReplayedRows {
   bool items_over_ = false;
   bool missing_ = false;  // events of the stream are missing
   std::size_t missing_parts_ = 0;
-  StreamMessages messages_;  // for the next row
+  StreamPosts messages_;  // for the next row
   Ring<Outstanding> outstanding_;
   std::vector<std::vector<std::byte>> spare_;  // memory of copies
   std::size_t batched_ = 0;                    // number of first outstanding rows in batches

@@ -59,7 +59,7 @@ class BatcherUnderTest {
 
   Batcher batcher;
   Batch batch;
-  std::shared_ptr<const StreamMessages> messages;  // what the next rows carry
+  std::shared_ptr<const StreamPosts> posts;  // what the next rows carry
 
  private:
   static std::size_t index(char name) { return static_cast<std::size_t>(name - 'A'); }
@@ -75,7 +75,7 @@ class BatcherUnderTest {
     row.row.flags = flags;
     row.ready = t0 + ready;
     row.suspect = suspect;
-    row.messages = messages;
+    row.posts = posts;
     batcher.add(slot(name), row);
   }
 

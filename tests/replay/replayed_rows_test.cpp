@@ -22,7 +22,7 @@ namespace {
 struct Cut {
   Row row;
   std::vector<std::byte> window;
-  StreamMessages messages{};
+  StreamPosts messages{};
   bool operator==(const Cut&) const = default;
 };
 
@@ -43,7 +43,7 @@ std::vector<Cut> cut(const ChunkRule& rule, const std::vector<Event>& events,
                      const std::vector<std::byte>& values) {
   std::vector<Cut> rows;
   Chunker chunker(rule.chunker_spec());
-  StreamMessages messages;
+  StreamPosts messages;
   std::uint64_t skipped = 0, position = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
@@ -93,7 +93,7 @@ std::vector<Cut> replay(ReplayedRows& rows, std::size_t held) {
   const auto finish = [&] {
     // The window is read when the row is done: it must still be in place.
     const ReadyRow& row = outstanding.front();
-    all.push_back({row.row, joined(row.window), row.messages ? *row.messages : StreamMessages()});
+    all.push_back({row.row, joined(row.window), row.posts ? *row.posts : StreamPosts()});
     CHECK(rows.done(row.row.seq) == row.row);
     outstanding.pop_front();
   };

@@ -41,7 +41,7 @@ TEST_CASE_METHOD(PostedStream, "the next row carries a message, and a message cu
   CHECK(rows().back() == Rows::value_type{1, 10, 0, 10, 0, 0, 0});
   CHECK(carried() == Carried{{1, 14, "a"}, {1, 14, "b"}});
   send(10);
-  CHECK_FALSE(lane.rows[2].messages);
+  CHECK_FALSE(lane.rows[2].posts);
 }
 
 TEST_CASE_METHOD(PostedStream,
@@ -211,7 +211,7 @@ TEST_CASE_METHOD(PostedStream, "a change of options goes with the next row, as i
   stream.set(R"({"lang":"de"})", now);
   stream.flush({}, now);
   CHECK(carried() == Carried{{0, 0, R"({"lang":"de"})"}});
-  CHECK(lane.rows[0].messages->front().set);
+  CHECK(lane.rows[0].posts->front().set);
 }
 
 TEST_CASE("options have at most 4096 bytes together") {

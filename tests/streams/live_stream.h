@@ -101,8 +101,8 @@ struct LiveStream {
   Carried carried() const {
     Carried all;
     for (const ReadyRow& ready : lane.rows)
-      if (ready.messages)
-        for (const StreamMessage& message : *ready.messages)
+      if (ready.posts)
+        for (const StreamPost& message : *ready.posts)
           all.emplace_back(ready.row.seq, message.position, message.text);
     return all;
   }

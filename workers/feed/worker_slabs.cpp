@@ -13,8 +13,8 @@ namespace {
 
 // Copies: the row keeps its messages, because it may be handed over again.
 void add_posts(const BatchRow& row, std::vector<worker_protocol::Post>& posts) {
-  if (!row.ready.messages) return;
-  for (const StreamMessage& message : *row.ready.messages)
+  if (!row.ready.posts) return;
+  for (const StreamPost& message : *row.ready.posts)
     posts.push_back({row.stream, row.ready.row.seq, message.position, message.text, message.set});
 }
 

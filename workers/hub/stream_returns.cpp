@@ -26,9 +26,9 @@ std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
   return opened;
 }
 
-void StreamReturns::apply(const StreamMessages& messages, StreamIntro& stream) {
+void StreamReturns::apply(const StreamPosts& messages, StreamIntro& stream) {
   std::vector<std::string_view> options{stream.options};
-  for (const StreamMessage& message : messages)
+  for (const StreamPost& message : messages)
     if (message.set) options.push_back(message.text);
   if (options.size() > 1) stream.options = merged_members(options);
 }

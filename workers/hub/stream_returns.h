@@ -45,7 +45,7 @@ class StreamReturns {
   void send(LaneEvents& events);
 
  private:
-  void apply(const StreamMessages& messages, StreamIntro& stream);
+  void apply(const StreamPosts& messages, StreamIntro& stream);
   void count(const RowDone& done, const StreamIntro& stream);
 
   LaneStats& stats_;

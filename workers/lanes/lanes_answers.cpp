@@ -48,7 +48,7 @@ void Lanes::finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& ro
                             .slot = row.slot,
                             .rows = static_cast<std::uint32_t>(batch.framed.size()),
                             .trigger = batch.trigger};
-  if (row.ready.messages) events_.posts.emplace_back(row.stream, row.ready.messages);
+  if (row.ready.posts) events_.posts.emplace_back(row.stream, row.ready.posts);
   --stream.handed;
   --rows_;
   RowDone result{done.flags, done.reason, done.seq, std::move(answer), at, in_batch};

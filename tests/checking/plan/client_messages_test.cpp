@@ -25,14 +25,14 @@ template <class Visit>
 void for_each_message(const std::vector<CheckedStream>& streams, Visit visit) {
   for (const CheckedStream& stream : streams)
     for (std::uint32_t row = 0; row < stream.rows().size(); ++row)
-      for (const StreamMessage& message : stream.rows()[row].messages) visit(stream, row, message);
+      for (const StreamPost& message : stream.rows()[row].messages) visit(stream, row, message);
 }
 
 }  // namespace
 
 TEST_CASE("messages are objects with a key that no worker knows") {
   std::set<std::string> kinds;
-  for_each_message(streams_with_messages(), [&](auto&, auto, const StreamMessage& message) {
+  for_each_message(streams_with_messages(), [&](auto&, auto, const StreamPost& message) {
     REQUIRE(is_json_object(message.text));
     REQUIRE(message.text.starts_with("{\"check_worker"));
     if (!message.set)
@@ -63,7 +63,7 @@ TEST_CASE("options change with the row after the message that sets them") {
 TEST_CASE("the first stream has no messages, and others have them before the rows that need it") {
   std::size_t sets = 0, in_first_runs = 0, others = 0;
   const auto streams = streams_with_messages();
-  for_each_message(streams, [&](auto& stream, std::uint32_t row, const StreamMessage& message) {
+  for_each_message(streams, [&](auto& stream, std::uint32_t row, const StreamPost& message) {
     REQUIRE(&stream != &streams.front());
     const Row& cut = stream.rows()[row].row;
     REQUIRE(message.position >= cut.begin);
@@ -79,7 +79,7 @@ TEST_CASE("the first stream has no messages, and others have them before the row
 
 TEST_CASE("the messages and options of a worker's clients take the place of these") {
   const auto streams = streams_with_messages({{"[1]", "\"b\""}, {R"({"lang":"de"})"}});
-  for_each_message(streams, [](auto&, auto, const StreamMessage& message) {
+  for_each_message(streams, [](auto&, auto, const StreamPost& message) {
     REQUIRE((message.set ? message.text == R"({"lang":"de"})"
                          : message.text == "[1]" || message.text == "\"b\""));
   });

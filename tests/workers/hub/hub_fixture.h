@@ -240,7 +240,7 @@ class HubUnderTest {
     for (std::size_t i = 0; i < 3; ++i)
       frames[i] = static_cast<std::int16_t>(first + static_cast<int>(i));
     ready.row.size = 3;
-    ready.messages = std::exchange(messages, {});
+    ready.posts = std::exchange(messages, {});
     ready.window[0] = std::as_bytes(std::span(frames));
     hub.add(StreamId{id}, ready);
     run();
@@ -252,10 +252,10 @@ class HubUnderTest {
 
   // The next row carries this message of the client.
   void post(std::string data, bool set = false) {
-    messages = std::make_shared<const StreamMessages>(
-        StreamMessages{{.position = 7, .text = std::move(data), .set = set}});
+    messages = std::make_shared<const StreamPosts>(
+        StreamPosts{{.position = 7, .text = std::move(data), .set = set}});
   }
-  std::shared_ptr<const StreamMessages> messages;
+  std::shared_ptr<const StreamPosts> messages;
 
   // The messages to the streams since the last call, such as "1 batched 1.0=yes",
   // or "1 at 0 text" for a message of a worker.

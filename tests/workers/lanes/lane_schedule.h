@@ -155,7 +155,7 @@ class LaneSchedule {
     ready.row = row;
     ready.arrived = ready.ready = now_;
     ready.notify_batched = row.seq % 2 == 0;
-    ready.messages = messages_.cut(id, row.seq);
+    ready.posts = messages_.cut(id, row.seq);
     watch_.add(id, now_);
     lanes_.add(id, ready);
   }

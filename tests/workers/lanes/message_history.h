@@ -46,10 +46,9 @@ class MessageHistory {
     return true;
   }
   // What the row just cut carries: in every third row, a message of the client.
-  std::shared_ptr<const StreamMessages> cut(StreamId id, std::uint64_t seq) {
+  std::shared_ptr<const StreamPosts> cut(StreamId id, std::uint64_t seq) {
     if (seq % 3 != 2) return nullptr;
-    auto posts =
-        std::make_shared<const StreamMessages>(StreamMessages{{.position = seq, .text = "m"}});
+    auto posts = std::make_shared<const StreamPosts>(StreamPosts{{.position = seq, .text = "m"}});
     posted_[id].emplace_back(seq, posts);
     return posts;
   }
@@ -98,13 +97,13 @@ class MessageHistory {
 
  private:
   using Message = std::pair<StreamId, std::uint32_t>;  // with the room that it uses
-  using Posts = std::pair<std::uint64_t, std::shared_ptr<const StreamMessages>>;  // of a row
+  using Posts = std::pair<std::uint64_t, std::shared_ptr<const StreamPosts>>;  // of a row
 
   void expect_posts_of(const BatchRow& row) {
     const std::uint64_t seq = row.ready.row.seq;
     const auto& due = posted_[row.stream];
     const auto posts = std::ranges::find(due, seq, &Posts::first);
-    LaneHistory::expect(row.ready.messages == (posts == due.end() ? nullptr : posts->second),
+    LaneHistory::expect(row.ready.posts == (posts == due.end() ? nullptr : posts->second),
                         "a row has its messages each time it is handed over");
   }
 
