@@ -193,7 +193,7 @@ void CheckRun::hand_over(const PlannedBatch& planned) {
     ReadyRow& ready = into.emplace_back(BatchRow{row.id, Slot{row.slot}, {}}).ready;
     ready.row = cut.row;
     if (cut.row.has_frames()) ready.window = {stream.window(cut), Bytes()};
-    if (!cut.messages.empty()) ready.posts = std::make_shared<const StreamPosts>(cut.messages);
+    if (!cut.messages.empty()) ready.posts = &cut.messages;
     answers_of_[row.id] = answers_index(row, streams_.size());
     if (row.opens)
       opened.push_back({row.id, row.slot, stream.name(), stream.options_before(row.row)});

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,8 +32,8 @@ inline std::size_t bytes_of(const StreamPosts& messages) {
   return bytes;
 }
 
-// A row that was cut and waits for a batch. Its frames stay in the stream's buffer, at the same
-// address, until the row is done.
+// A row that was cut and waits for a batch. Its frames and its messages stay in the stream, at the
+// same address, until the row is done.
 struct ReadyRow {
   Row row;
   std::array<Bytes, 2> window;  // the window's frames; the second part is usually empty
@@ -44,8 +43,7 @@ struct ReadyRow {
   bool notify_batched = true;   // send RowBatched to its stream when it is in a batch
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
-  // The messages that arrived after the row before it; usually null. They go wherever the row goes.
-  std::shared_ptr<const StreamPosts> posts{};
+  const StreamPosts* posts = nullptr;  // those that came after the row before it; usually none
 };
 
 }  // namespace millrace

@@ -33,12 +33,13 @@ class ClientPosts {
     next_row_.push_back({.position = position, .text = unfed_.pop_front(), .set = set});
   }
 
-  // The messages that the row cut now carries; usually null.
-  std::shared_ptr<const StreamPosts> carry(std::uint64_t seq) {
+  // The messages that the row cut now carries, until it is done; usually null.
+  const StreamPosts* carry(std::uint64_t seq) {
     if (next_row_.empty()) return nullptr;
-    in_rows_.push_back({seq, next_bytes_});
-    in_rows_bytes_ += std::exchange(next_bytes_, 0);
-    return std::make_shared<const StreamPosts>(std::exchange(next_row_, {}));
+    in_rows_bytes_ += next_bytes_;
+    auto posts = std::make_unique<StreamPosts>(std::exchange(next_row_, {}));
+    in_rows_.push_back(Carried{seq, std::exchange(next_bytes_, 0), std::move(posts)});
+    return in_rows_.back().posts.get();
   }
   void done(std::uint64_t seq) {
     if (!in_rows_.empty() && in_rows_.front().seq == seq)
@@ -74,6 +75,7 @@ class ClientPosts {
   struct Carried {
     std::uint64_t seq = 0;
     std::size_t bytes = 0;
+    std::unique_ptr<StreamPosts> posts{};
   };
 
   Ring<std::string> unfed_;

@@ -84,7 +84,7 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
     ready.window = frames_.window(cutter_.index(row.window_begin()), row.window(), kept.copy);
   }
   if (!messages_.empty())
-    ready.posts = std::make_shared<const StreamPosts>(std::exchange(messages_, {}));
+    ready.posts = (kept.posts = std::make_unique<StreamPosts>(std::exchange(messages_, {}))).get();
   outstanding_.push_back(std::move(kept));
   full_ = waiting() >= max_ready_rows;
   ready.notify_batched = !begun_ || full_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -78,6 +79,7 @@ class ReplayedRows {
   struct Outstanding {
     Row row;
     std::vector<std::byte> copy;  // its window, if that is not in place
+    std::unique_ptr<StreamPosts> posts = nullptr;
   };
 
   std::size_t waiting() const { return outstanding_.size() - batched_; }

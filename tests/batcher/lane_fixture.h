@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,7 +58,7 @@ class BatcherUnderTest {
 
   Batcher batcher;
   Batch batch;
-  std::shared_ptr<const StreamPosts> posts;  // what the next rows carry
+  const StreamPosts* posts = nullptr;  // what the next rows carry
 
  private:
   static std::size_t index(char name) { return static_cast<std::size_t>(name - 'A'); }

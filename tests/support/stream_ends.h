@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <string>
 #include <utility>
@@ -15,11 +16,15 @@ namespace millrace::test {
 // Records the rows of a stream.
 class CapturedRows : public StreamHost {
  public:
-  void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
+  void add(StreamId, ReadyRow row) override {
+    if (row.posts) row.posts = &posts.emplace_back(*row.posts);  // they outlive the row
+    rows.push_back(row);
+  }
   void abandoned(StreamId) override { ++abandons; }
   void free_room(StreamId, std::uint32_t bytes) override { freed_room.push_back(bytes); }
 
   std::vector<ReadyRow> rows;
+  std::deque<StreamPosts> posts;
   std::size_t abandons = 0;               // calls of abandoned()
   std::vector<std::uint32_t> freed_room;  // bytes of each call of free_room()
 };

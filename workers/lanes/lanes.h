@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -31,7 +30,7 @@ struct LaneEvents {
   std::vector<StreamId> finished;  // streams whose last row is done, or that were dropped:
                                    // their capacity is free
   // The messages of clients that done rows have carried: no worker receives them again.
-  std::vector<std::pair<StreamId, std::shared_ptr<const StreamPosts>>> posts;
+  std::vector<std::pair<StreamId, const StreamPosts*>> posts;
   std::vector<LaneId> overdue;           // erased lanes, whose workers exceeded a timeout
   std::vector<std::string> why_overdue;  // the reason for each of these, in the same order
   std::vector<LaneId> left;              // erased lanes, whose workers sent Bye and became empty

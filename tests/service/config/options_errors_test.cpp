@@ -122,6 +122,9 @@ TEST_CASE("a frame that fits into no message is named with the limit") {
         "a frame takes 65540 bytes as f32; it must be at most limits.message, which is 64KiB");
   CHECK(allowed("pipeline", "dim", "16384", others) == "no error");
   CHECK(error_of("[limits]\nmessage = \"1KiB\"\n[[pipeline]]\nchannels = 256") == "no error");
+  CHECK(error_of("[limits]\nmessage = \"8KiB\"\ntext = \"9KiB\"") ==
+        "m.toml:3: key 'limits.text' = \"9KiB\": must be a size with its unit (B, KiB, MiB, GiB, "
+        "TiB), like \"64KiB\", from 1KiB to 8KiB");
 }
 
 TEST_CASE("a key with too many dots is an error with its line") {

@@ -128,6 +128,8 @@ class HubUnderTest {
   ReturnBox returns_;
   std::deque<Link> links_;
   std::deque<std::array<std::int16_t, 3>> frames_;
+  std::deque<StreamPosts> posts_;
+  const StreamPosts* next_posts_ = nullptr;
   std::unordered_map<StreamId, std::uint64_t> seq_;
 
  public:
@@ -240,22 +242,23 @@ class HubUnderTest {
     for (std::size_t i = 0; i < 3; ++i)
       frames[i] = static_cast<std::int16_t>(first + static_cast<int>(i));
     ready.row.size = 3;
-    ready.posts = std::exchange(messages, {});
+    ready.posts = std::exchange(next_posts_, nullptr);
     ready.window[0] = std::as_bytes(std::span(frames));
     hub.add(StreamId{id}, ready);
     run();
   }
   void mark(std::uint64_t id, std::uint8_t flags) {
-    hub.add(StreamId{id}, next_row(id, flags));
+    ReadyRow ready = next_row(id, flags);
+    ready.posts = std::exchange(next_posts_, nullptr);
+    hub.add(StreamId{id}, ready);
     run();
   }
 
   // The next row carries this message of the client.
   void post(std::string data, bool set = false) {
-    messages = std::make_shared<const StreamPosts>(
-        StreamPosts{{.position = 7, .text = std::move(data), .set = set}});
+    next_posts_ =
+        &posts_.emplace_back(StreamPosts{{.position = 7, .text = std::move(data), .set = set}});
   }
-  std::shared_ptr<const StreamPosts> messages;
 
   // The messages to the streams since the last call, such as "1 batched 1.0=yes",
   // or "1 at 0 text" for a message of a worker.

@@ -113,6 +113,19 @@ TEST_CASE_METHOD(HubUnderTest, "a batch has the messages of clients that its row
   CHECK(link.receive<HandedBatch>().posts.empty());
 }
 
+TEST_CASE_METHOD(HubUnderTest, "a batch names the row of each message") {
+  open(1);
+  post("\"for the row with frames\"");
+  row(1);
+  post("\"for the marker row\"");
+  mark(1, flag::last);
+  Link& link = attach();
+  const auto batch = link.receive<HandedBatch>();
+  CHECK(rows_of(batch) == "1.0 1.1");
+  CHECK(batch.posts == std::vector<Post>{{StreamId{1}, 0, 7, "\"for the row with frames\""},
+                                         {StreamId{1}, 1, 7, "\"for the marker row\""}});
+}
+
 TEST_CASE_METHOD(HubUnderTest,
                  "the messages of a lost worker's rows go with them, those of done rows do not") {
   Link& link = attach();

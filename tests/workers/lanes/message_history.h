@@ -46,11 +46,10 @@ class MessageHistory {
     return true;
   }
   // What the row just cut carries: in every third row, a message of the client.
-  std::shared_ptr<const StreamPosts> cut(StreamId id, std::uint64_t seq) {
+  const StreamPosts* cut(StreamId id, std::uint64_t seq) {
     if (seq % 3 != 2) return nullptr;
-    auto posts = std::make_shared<const StreamPosts>(StreamPosts{{.position = seq, .text = "m"}});
-    posted_[id].emplace_back(seq, posts);
-    return posts;
+    auto posts = std::make_unique<StreamPosts>(StreamPosts{{.position = seq, .text = "m"}});
+    return posted_[id].emplace_back(seq, std::move(posts)).second.get();
   }
   // A worker gets a batch. `streams`: the first rows of streams, with their room. Returns these
   // rows.
@@ -76,7 +75,7 @@ class MessageHistory {
     LaneHistory::expect(due_.empty(), "a message returns at once");
     for (const auto& [id, posts] : events.posts) {
       auto& due = posted_[id];
-      LaneHistory::expect(!due.empty() && due.front().second == posts,
+      LaneHistory::expect(!due.empty() && due.front().second.get() == posts,
                           "the messages of done rows are reported in order, each once");
       due.pop_front();
     }
@@ -97,13 +96,13 @@ class MessageHistory {
 
  private:
   using Message = std::pair<StreamId, std::uint32_t>;  // with the room that it uses
-  using Posts = std::pair<std::uint64_t, std::shared_ptr<const StreamPosts>>;  // of a row
+  using Posts = std::pair<std::uint64_t, std::unique_ptr<StreamPosts>>;  // of a row
 
   void expect_posts_of(const BatchRow& row) {
     const std::uint64_t seq = row.ready.row.seq;
     const auto& due = posted_[row.stream];
     const auto posts = std::ranges::find(due, seq, &Posts::first);
-    LaneHistory::expect(row.ready.posts == (posts == due.end() ? nullptr : posts->second),
+    LaneHistory::expect(row.ready.posts == (posts == due.end() ? nullptr : posts->second.get()),
                         "a row has its messages each time it is handed over");
   }
 
