@@ -13,6 +13,7 @@ struct AccessOptions {
   std::string ca, token_file;
 
   void add_to(Command& command);
+  bool given() const { return !ca.empty() || !token_file.empty(); }
   // Reads the token. Throws std::invalid_argument if the file has none.
   ServiceAccess access() const;
 };

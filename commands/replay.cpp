@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/access_options.h"
 #include "commands/console/command_line.h"
 #include "commands/console/termination.h"
 #include "commands/recorded/selection.h"
@@ -25,6 +26,7 @@ struct ReplayArguments {
   std::string directory;
   recordings::NamedStreams named;
   std::string workers, url;  // exactly one
+  AccessOptions access;      // to `url`
   std::string speed = "max";
   std::uint32_t at_once = 0;
   std::string pipeline, chunk;
@@ -57,6 +59,8 @@ void check(const ReplayArguments& arguments, const PipelineChoice& choice) {
     throw std::invalid_argument("exactly one of --workers and --url must be given");
   if (!arguments.url.empty() && !arguments.chunk.empty())
     throw std::invalid_argument("--chunk: a service cuts by its own rule; give --workers");
+  if (arguments.url.empty() && arguments.access.given())
+    throw std::invalid_argument("--ca and --token-file apply to --url");
   if (!arguments.url.empty() && !choice.file.empty())
     throw std::invalid_argument("--pipeline: a service has its own settings; give NAME alone");
   if (arguments.compare && !arguments.chunk.empty())
@@ -71,6 +75,8 @@ std::string line_of(const ReplayArguments& arguments) {
   };
   add(" --workers ", arguments.workers);
   add(" --url ", arguments.url);
+  add(" --ca ", arguments.access.ca);
+  add(" --token-file ", arguments.access.token_file);
   add(" --speed ", arguments.speed == ReplayArguments().speed ? "" : arguments.speed);
   add(" --at-once ", arguments.at_once > 0 ? std::to_string(arguments.at_once) : "");
   add(" --pipeline ", arguments.pipeline);
@@ -121,7 +127,8 @@ bool run(const ReplayArguments& arguments, const PipelineChoice& choice,
          ReplayOutput& output) {
   const ScheduleRule rule = rule_of(arguments);
   if (!arguments.url.empty())
-    return run(*replay_to_service(recordings, streams, arguments.url, rule, output));
+    return run(*replay_to_service(recordings, streams, arguments.url, arguments.access.access(),
+                                  rule, output));
   const auto address = workers_address(arguments.workers);
   if (!address)
     throw std::invalid_argument("--workers: \"" + arguments.workers +
@@ -168,8 +175,9 @@ void add_options(Command& command, ReplayArguments& into) {
   command
       .add("--url", &into.url,
            "Replays to the service at this address, as its clients. The service cuts the rows")
-      .type("ws://HOST:PORT|tcp://HOST:PORT")
+      .type("ws://HOST:PORT|wss://HOST:PORT|tcp://HOST:PORT")
       .excludes(workers);
+  into.access.add_to(command);
   command
       .add("--speed", &into.speed,
            "1: frames are sent at their recorded times. N: N times as fast. max: as fast as they "

@@ -12,6 +12,7 @@
 #include "replay/rows/pace.h"
 #include "replay/rows/replay_schedule.h"
 #include "replay/worker_lanes.h"
+#include "schemas/stream_request.h"
 #include "transport/net/net.h"
 
 namespace millrace {
@@ -71,11 +72,12 @@ std::unique_ptr<Replay> replay_to_workers(recording::Recordings& recordings,
 // replay ends also when no stream could be opened because there is no service.
 //
 // Streams keep their recorded names, as names decide which sizes are drawn. So streams of one name
-// follow each other. A stream that the service has no room for is opened again later. Throws
-// std::invalid_argument for a wrong URL, std::system_error if there is no free descriptor.
+// follow each other. A stream that the service has no room for is opened again later. `access` is
+// that of Client. Throws std::invalid_argument for a wrong URL or access, std::system_error if
+// there is no free descriptor.
 std::unique_ptr<Replay> replay_to_service(recording::Recordings& recordings,
                                           std::span<const recording::RecordedStream> streams,
-                                          const std::string& url, const ScheduleRule& rule,
-                                          ReplayOutput& output);
+                                          const std::string& url, const ServiceAccess& access,
+                                          const ScheduleRule& rule, ReplayOutput& output);
 
 }  // namespace millrace

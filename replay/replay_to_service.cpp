@@ -54,14 +54,17 @@ struct OpenClientStream {
 class ReplayToService final : public Replay {
  public:
   ReplayToService(recording::Recordings& recordings, std::span<const RecordedStream> streams,
-                  std::string url, const ScheduleRule& rule, ReplayOutput& output)
-      : Replay(recordings, streams, for_service(rule), output), url_(std::move(url)) {}
+                  std::string url, ServiceAccess access, const ScheduleRule& rule,
+                  ReplayOutput& output)
+      : Replay(recordings, streams, for_service(rule), output),
+        url_(std::move(url)),
+        access_(std::move(access)) {}
 
  private:
   using Key = std::pair<ServiceDoor*, std::uint64_t>;
 
   std::unique_ptr<ServiceDoor> make_door(const ClientSettings& settings) {
-    return std::make_unique<ServiceDoor>(main_.get_executor(), url_, settings,
+    return std::make_unique<ServiceDoor>(main_.get_executor(), url_, settings, access_,
                                          [this](ServiceDoor& door, std::uint64_t stream) {
                                            const auto found = by_stream_.find({&door, stream});
                                            if (found == by_stream_.end()) return;
@@ -167,6 +170,7 @@ class ReplayToService final : public Replay {
   }
 
   const std::string url_;
+  const ServiceAccess access_;
   std::unique_ptr<ServiceDoor> shared_ = make_door({});
   std::map<std::size_t, std::unique_ptr<OpenClientStream>> open_;  // by index
   std::vector<std::unique_ptr<OpenClientStream>> over_;            // destroyed by the next pump()
@@ -182,9 +186,9 @@ class ReplayToService final : public Replay {
 
 std::unique_ptr<Replay> replay_to_service(recording::Recordings& recordings,
                                           std::span<const RecordedStream> streams,
-                                          const std::string& url, const ScheduleRule& rule,
-                                          ReplayOutput& output) {
-  return std::make_unique<ReplayToService>(recordings, streams, url, rule, output);
+                                          const std::string& url, const ServiceAccess& access,
+                                          const ScheduleRule& rule, ReplayOutput& output) {
+  return std::make_unique<ReplayToService>(recordings, streams, url, access, rule, output);
 }
 
 }  // namespace millrace

@@ -18,9 +18,10 @@ class ServiceDoor {
   // Calls `changed` with the number of each stream that has changed. `changed` may not destroy this
   // object. Throws std::invalid_argument, std::system_error.
   ServiceDoor(Executor executor, const std::string& url, const ClientSettings& settings,
+              const ServiceAccess& access,
               std::function<void(ServiceDoor&, std::uint64_t stream)> changed)
       : changed_(std::move(changed)),
-        client_(url, settings),
+        client_(url, settings, access),
         descriptor_(executor, client_.descriptor()) {
     wait();
   }

@@ -36,16 +36,16 @@ class Commands(TlsTest, SystemTest):
         self.served = self.service("[[pipeline]]\nslots = 8\nchunk = { size = 1600 }\n")
 
     def command(self, *arguments, token="token", ca=None):
-        ended = subprocess.run([MILLRACE, *arguments, "--json", "--ca", ca or self.authority.ca, "--token-file", self.folder / token],
+        ended = subprocess.run([MILLRACE, *arguments, "--ca", ca or self.authority.ca, "--token-file", self.folder / token],
                                capture_output=True, text=True, timeout=PATIENCE)
         self.assertNotIn(TOKEN, ended.stdout + ended.stderr)
         return ended.returncode, ended.stderr, [json.loads(line) for line in ended.stdout.splitlines()]
 
     def stream(self, url, **files):
-        return self.command("stream", self.folder / "audio.wav", "--url", url, **files)
+        return self.command("stream", self.folder / "audio.wav", "--json", "--url", url, **files)
 
     def bench(self, url, *arguments, **files):
-        return self.command("bench", "--url", url, "--streams", "4", "--warm-up", "100ms", "--duration", "500ms", *arguments, **files)
+        return self.command("bench", "--json", "--url", url, "--streams", "4", "--warm-up", "100ms", "--duration", "500ms", *arguments, **files)
 
     def test_each_command_streams_over_tls_and_sends_the_token(self):
         front = self.front(self.served.port, self.good)
@@ -59,6 +59,22 @@ class Commands(TlsTest, SystemTest):
         self.assertEqual(len(front.requests), 6)
         for request in front.requests:
             self.assertIn(f"\r\nAuthorization: Bearer {TOKEN}\r\n", request)
+
+    def test_replay_streams_over_tls_and_sends_the_token(self):
+        recordings = self.enterContext(tempfile.TemporaryDirectory())
+        recorder = self.service(f'[recording]\ndirectory = "{recordings}"\n[[pipeline]]\nchunk = {{ size = 1600 }}\nrecord = true\n')
+        self.tap(recorder, "default")
+        self.assertEqual(self.stream(f"wss://localhost:{self.front(recorder.port, self.good).port}")[0], 0)
+        recorder.stop()
+        self.tap(self.served, "default")
+        front = self.front(self.served.port, self.good)
+        code, errors, lines = self.command("replay", recordings, "--url", f"wss://localhost:{front.port}")
+        self.assertEqual((code, lines[-1]["frames"]), (0, 4000), errors)
+        (request,) = front.requests
+        self.assertIn(f"\r\nAuthorization: Bearer {TOKEN}\r\n", request)
+        code, errors, _ = self.command("replay", recordings, "--workers", f"unix:{recordings}/w.sock")
+        self.assertEqual(code, 1)
+        self.assertIn("--ca and --token-file apply to --url", errors)
 
     def test_a_certificate_that_cannot_be_trusted_is_named_by_each_command(self):
         for certificate, ca, cause in ((self.good, self.stranger.ca, "not among the trusted ones"),
