@@ -46,7 +46,7 @@ struct BatchRule {
 // The width of a batch is the narrowest of the rule's that holds its widest row. The order does not
 // depend on widths.
 //
-// A batch also closes when its rows carry most_batch_posts of messages.
+// A batch takes no further row once its rows carry most_batch_posts of messages.
 //
 // A suspect row is alone in its batch, a trial, which closes as soon as the worker is idle, that
 // is, holds no batch. Trials take turns with batches of the other rows, so that neither waits long

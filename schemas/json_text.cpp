@@ -152,21 +152,30 @@ std::string_view member_text(std::string_view object, std::string_view name) {
   return found;
 }
 
-std::string merged_members(const std::vector<std::string_view>& objects) {
-  std::vector<std::pair<std::string_view, std::string_view>> members;
-  for (const std::string_view object : objects)
-    for_each_member(object, [&](std::string_view key, std::string_view value) {
-      members.emplace_back(key, value);
+std::string merged_members(std::string_view object, const std::vector<std::string_view>& changes) {
+  std::vector<std::pair<std::string_view, std::string_view>> changed;
+  for (const std::string_view change : changes)
+    for_each_member(change, [&](std::string_view key, std::string_view value) {
+      changed.emplace_back(key, value);
       return true;
     });
-  std::vector<std::size_t> by_name(members.size());
+  std::vector<std::size_t> by_name(changed.size());
   std::iota(by_name.begin(), by_name.end(), 0);
-  std::ranges::stable_sort(by_name, {}, [&](std::size_t i) { return members[i].first; });
-  for (std::size_t i = 1; i < by_name.size(); ++i)
-    if (members[by_name[i - 1]].first == members[by_name[i]].first) members[by_name[i - 1]] = {};
+  const auto name = [&](std::size_t i) { return changed[i].first; };
+  std::ranges::stable_sort(by_name, {}, name);
   std::string out = "{";
-  for (const auto& [key, value] : members)
-    if (!key.empty()) out.append(out.size() > 1 ? "," : "").append(key).append(":").append(value);
+  const auto append = [&](std::string_view key, std::string_view value) {
+    out.append(out.size() > 1 ? "," : "").append(key).append(":").append(value);
+    return true;
+  };
+  for_each_member(object, [&](std::string_view key, std::string_view value) {
+    return std::ranges::binary_search(by_name, key, {}, name) || append(key, value);
+  });
+  std::vector<bool> newest(changed.size(), true);
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    newest[by_name[i - 1]] = name(by_name[i - 1]) != name(by_name[i]);
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    if (newest[i]) append(changed[i].first, changed[i].second);
   return out += '}';
 }
 

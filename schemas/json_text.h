@@ -28,10 +28,11 @@ void append_flags(std::string& out, std::uint8_t flags);
 // The bit of a marker's name; 0 for an unknown name.
 std::uint8_t flag_named(std::string_view name);
 
-// The members of some objects together: of each name the value of the last object that has it. A
-// name that is also written with other escapes is there twice, with the newest value last. The cost
-// is n log n. Requires: each is a JSON object, or empty.
-std::string merged_members(const std::vector<std::string_view>& objects);
+// The members of an object that no change has, then those of the changes: of each name the newest
+// value. A name that is also written with other escapes is there twice, with the newest value last.
+// The cost is linear in the object, and n log n in the changes. Requires: each is a JSON object, or
+// empty.
+std::string merged_members(std::string_view object, const std::vector<std::string_view>& changes);
 
 // Appends JSON without newlines. Requires: `text` is a JSON value.
 void append_in_line(std::string& out, std::string_view text);

@@ -58,13 +58,13 @@ class ClientPosts {
     return waiting() + bytes <= waiting_posts * longest &&
            this->bytes() + bytes <= kept_posts * longest;
   }
-  // True if at most half of the room is used.
-  bool relieved(std::size_t longest) const {
-    return waiting() <= waiting_posts / 2 * longest && bytes() <= kept_posts / 2 * longest;
-  }
 
-  // The memory of all messages.
+  // The memory of all messages; of those that wait for the client's next row; and of the others,
+  // which rows free when they are done.
   std::size_t bytes() const { return waiting() + in_rows_bytes_; }
+  std::size_t bytes_for_next_row() const { return next_bytes_; }
+  std::size_t bytes_with_rows() const { return unfed_bytes_ + in_rows_bytes_; }
+  std::size_t unfed() const { return unfed_.size(); }  // messages whose events wait
 
   std::string options;  // the current ones of the stream; empty: its client has changed none
 

@@ -48,10 +48,10 @@ namespace millrace {
 // frames, with reason `overflow`. This happens at the next input, the next message of the lane, or
 // tick(). Rows are never dropped.
 //
-// Messages of the client to the worker are kept until the row that carries them is done. Their
-// bytes count as frames, and have a bound of their own (`kept_posts`): the client is paused if one
-// more of the longest would not fit. A message beyond the bound is rejected: the client has sent no
-// row for `waiting_posts`, or its transport does not pause.
+// Messages of the client to the worker are kept until the row that carries them is done. They count
+// as frames once a row carries them, and have a bound of their own (`kept_posts`): the client is
+// paused while rows keep too many. A message beyond the bound is rejected: the client has sent no
+// row for `waiting_posts`, its transport does not pause, or the stream sheds.
 //
 // Confined to one thread. Does not allocate in steady state, except for these messages.
 class Stream final : public StreamInput {
@@ -82,7 +82,7 @@ class Stream final : public StreamInput {
   // limit, and 0 while rows are in no batch. At least 1 while only the client can complete the next
   // row. At most what InputPace allows: tick() then makes credit available.
   std::uint64_t credit() const override;
-  bool overrun() const override { return intake_.waiting() >= WaitingEvents::overrun; }
+  bool overrun() const override { return waiting_events() >= WaitingEvents::overrun; }
   void tick(Time now) override { settle(now); }
   void written(std::size_t results, Time now) override;
   void release(Time now) override;
@@ -119,7 +119,7 @@ class Stream final : public StreamInput {
   std::uint64_t position() const { return intake_.position(); }
   // The current size of the stream's bodies, in frames.
   std::uint32_t body_size() const { return cutter_.body_size(); }
-  std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
+  std::uint64_t held_bytes() const;
 
  private:
   enum class Input : std::uint8_t { open, ended, over };
@@ -143,6 +143,10 @@ class Stream final : public StreamInput {
   void finish(Time now);
 
   std::uint64_t held() const;  // frames, and messages as frames
+  bool waits_for_client() const;
+  bool posts_full() const;
+  bool posts_relieved() const;
+  std::size_t waiting_events() const;
   void measure_pause(Time now);
   std::uint64_t pause_frames() const;
   bool full() const;

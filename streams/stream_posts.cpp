@@ -19,7 +19,7 @@ void Stream::set(std::string_view options, Time now) {
   std::string merged;
   if (options.size() <= longest_options)  // the cost of merging is bounded
     merged =
-        merged_members({posts_->options.empty() ? settings_.options : posts_->options, options});
+        merged_members(posts_->options.empty() ? settings_.options : posts_->options, {options});
   if (merged.empty() || merged.size() > longest_options)
     return client_->rejected(
         ErrorCode::too_long,
@@ -34,11 +34,10 @@ bool Stream::has_room_for(std::string_view text) {
   if (!posts_) posts_ = std::make_unique<ClientPosts>();
   const bool fits = text.size() <= longest;
   if (fits && posts_->has_room(text.size(), longest)) return true;
-  const bool waits_for_client = cutter_.rows().empty() && !held_up_;
   client_->rejected(
       fits ? ErrorCode::too_fast : ErrorCode::too_long,
       !fits ? "a message to the worker has at most " + std::to_string(longest) + " bytes"
-      : waits_for_client
+      : waits_for_client()
           ? "too many bytes of messages wait for the stream's next row: send frames or a flush"
           : "too many bytes of messages wait: the rows before are not processed yet",
       0);

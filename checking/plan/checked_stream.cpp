@@ -95,11 +95,11 @@ std::vector<std::uint32_t> CheckedStream::runs() const {
 }
 
 std::string CheckedStream::options_before(std::uint32_t row) const {
-  std::vector<std::string_view> options{frames_.options};
+  std::vector<std::string_view> changes;
   for (std::uint32_t i = 0; i < row; ++i)
     for (const StreamPost& message : rows_[i].messages)
-      if (message.set) options.push_back(message.text);
-  return options.size() > 1 ? merged_members(options) : frames_.options;
+      if (message.set) changes.push_back(message.text);
+  return changes.empty() ? frames_.options : merged_members(frames_.options, changes);
 }
 
 void CheckedStream::post(std::uint32_t row, StreamPost message) {

@@ -56,7 +56,7 @@ void add_to(CheckedStream& stream, const ClientTexts& texts, Draws& draws) {
         message.text =
             texts.messages.empty() ? unknown_message(draws) : any_of(texts.messages, draws);
       if (message.set &&
-          merged_members({stream.options_before(row + 1), message.text}).size() > most_options)
+          merged_members(stream.options_before(row + 1), {message.text}).size() > most_options)
         return;
       stream.post(row, std::move(message));
     }
@@ -68,13 +68,12 @@ void add_client_messages(std::vector<CheckedStream>& streams, const ClientTexts&
                          Draws& draws) {
   std::size_t number = 0;
   for (CheckedStream& stream : streams) {
-    const std::string given = stream.options_before(0);
     const std::string own =
         R"({"check_worker":)" + std::to_string(number) + R"(,"check_worker_text":""})";
-    std::vector<std::string_view> options{given, own};
+    std::vector<std::string_view> changes{own};
     if (!texts.sets.empty() && number > 0 && draws.one_in(2))
-      options.push_back(any_of(texts.sets, draws));
-    stream.set_options(merged_members(options));
+      changes.push_back(any_of(texts.sets, draws));
+    stream.set_options(merged_members(stream.options_before(0), changes));
     if (number++ > 0) add_to(stream, texts, draws);
   }
 }

@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from millrace import _core
 from millrace.device_array import DeviceArray
+from millrace.json_text import value_of
 from millrace.quiet_log import QuietLog
 from millrace.rows import ClientMessage, Opened, Rows
-
-
-def _whole(digits: str) -> int | float:
-    """A client may send more digits than Python converts to an int: such a number is infinity."""
-    return int(digits) if len(digits) <= 4000 else float(digits)
 
 
 class Batch:
@@ -147,7 +143,7 @@ class Batch:
         """The messages that clients sent to the model since the row before, of the streams in this batch. Those of a
         stream are in the order in which they were sent, and belong before its row. Empty in a Dataset."""
         return [
-            ClientMessage(stream, seq, position, json.loads(data, parse_int=_whole), changes)
+            ClientMessage(stream, seq, position, value_of(data), changes)
             for stream, seq, position, data, changes in self._core.messages
         ]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from millrace.errors import ConnectionLost
+from millrace.json_text import value_of
 from millrace.rows import Flag
 
 
@@ -98,7 +99,7 @@ _JSON, _ERROR = 1, 4  # kinds of answers
 
 def _result(*fields: Any) -> Result:
     *position, flags, kind, answer, explain = fields
-    data = json.loads(answer) if kind == _JSON else None if kind == _ERROR else answer
+    data = value_of(answer) if kind == _JSON else None if kind == _ERROR else answer
     error = answer if kind == _ERROR else None
     seq, begin, end, begin_s, end_s = position
     explained = json.loads(explain) if explain else None
@@ -106,7 +107,7 @@ def _result(*fields: Any) -> Result:
 
 
 def _message(number: int, seq: int, kind: int, data: Any) -> Message:
-    return Message(number, seq, json.loads(data) if kind == _JSON else data)
+    return Message(number, seq, value_of(data) if kind == _JSON else data)
 
 
 _KINDS: dict[str, Callable[..., Event | Ready]] = {

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from millrace import _core
 from millrace.elements import DTYPES
+from millrace.json_text import value_of
 
 __all__ = ["Answer", "Event", "Message", "Missing", "Recordings", "Stream", "open"]
 
@@ -76,7 +77,7 @@ class Missing:
 
 
 def _value_of(kind: str, data: str | bytes) -> Any:
-    return json.loads(data) if kind == "json" else data
+    return value_of(data) if kind == "json" else data
 
 
 class Stream:
@@ -166,7 +167,7 @@ class Stream:
 
     def events(self) -> list[Event]:
         """Returns all events in order. ``frames`` events that follow each other are one."""
-        return [Event(*event, json.loads(text) if text else None) for *event, text in self._core.events()]
+        return [Event(*event[:-1], value_of(event[-1]) if event[-1] else None) for event in self._core.events()]
 
     def frames(self, begin: int = 0, end: int | None = None) -> NDArray[Any]:
         """Returns the frames from ``begin`` to before ``end`` (default: all) as an array ``[frames, values]``.

@@ -99,7 +99,7 @@ class Opened(NamedTuple):
     stream: int  #: id of the stream, as in Row
     slot: int  #: index of the stream's state
     name: str  #: name of the stream
-    options: dict[str, Any]  #: the options of the stream, with the changes of its client so far; {} by default
+    options: dict[str, Any]  #: the options of the stream, with the changes that rows before have carried; {} by default
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -108,9 +108,9 @@ constexpr std::size_t row_bytes =
 
 // The messages of one stream's client to the worker, at most in three places: in their rows, in the
 // batches of these rows, and in the bytes that are sent to the worker. And the options that the
-// client has changed, in the stream and in its lane.
+// client has changed: the first ones and the newest in the stream, and those in its lane.
 std::size_t post_bytes(const PipelineOptions& pipeline) {
-  return product({3, kept_posts, pipeline.longest_post}) + 2 * longest_options;
+  return product({3, kept_posts, pipeline.longest_post}) + 3 * longest_options;
 }
 
 // The recorder itself: the queue, the events of its pages, what one write has, and the channels of

@@ -49,18 +49,18 @@ TEST_CASE("a member is found as it was written, whatever precedes it") {
 }
 
 TEST_CASE("merged objects have the newest value of each name, where it was given") {
-  CHECK(merged_members({R"({"a":1,"b":[2,{"a":0}]})", R"({"a":{"x":",}"},"c":3})"}) ==
+  CHECK(merged_members(R"({"a":1,"b":[2,{"a":0}]})", {R"({"a":{"x":",}"},"c":3})"}) ==
         R"({"b":[2,{"a":0}],"a":{"x":",}"},"c":3})");
-  CHECK(merged_members({"", R"( { "a" : 1.50 } )"}) == R"({"a":1.50})");
-  CHECK(merged_members({R"({"a":1})", "{}"}) == R"({"a":1})");
-  CHECK(merged_members({"{}", "{}"}) == "{}");
-  CHECK(merged_members({R"({"a":1})", R"({"b":1,"a":2})", R"({"b":2})"}) == R"({"a":2,"b":2})");
-  CHECK(merged_members({"{}", R"({"a":1,"a":2})"}) == R"({"a":2})");
-  CHECK(merged_members({R"({"\"":1})", R"({"\"":2})"}) == R"({"\"":2})");
+  CHECK(merged_members("", {R"( { "a" : 1.50 } )"}) == R"({"a":1.50})");
+  CHECK(merged_members(R"({"a":1})", {"{}"}) == R"({"a":1})");
+  CHECK(merged_members("{}", {"{}"}) == "{}");
+  CHECK(merged_members(R"({"a":1})", {R"({"b":1,"a":2})", R"({"b":2})"}) == R"({"a":2,"b":2})");
+  CHECK(merged_members("{}", {R"({"a":1,"a":2})"}) == R"({"a":2})");
+  CHECK(merged_members(R"({"\"":1})", {R"({"\"":2})"}) == R"({"\"":2})");
 }
 
 TEST_CASE("other spellings of a name are kept, before the newest one") {
-  CHECK(merged_members({R"({"a":1})", R"({"\u0061":2})"}) == R"({"a":1,"\u0061":2})");
+  CHECK(merged_members(R"({"a":1})", {R"({"\u0061":2})"}) == R"({"a":1,"\u0061":2})");
 }
 
 TEST_CASE("JSON in a line has no newlines") {

@@ -105,25 +105,25 @@ void PeerStream::received(const cp::Gap& gap, Time now) {
 }
 
 void PeerStream::received(const cp::Post& post, Time now) {
-  if (accepts_json(is_json(post.data, client_message::deepest_data), "data must be JSON", now))
-    stream_->post(post.data, now);
+  if (accepts_json(post.data, is_json, "data must be JSON", now)) stream_->post(post.data, now);
 }
 
 void PeerStream::received(const cp::SetOptions& set, Time now) {
-  if (accepts_json(is_json_object(set.options, client_message::deepest_data),
-                   "options must be a JSON object", now))
+  if (accepts_json(set.options, is_json_object, "options must be a JSON object", now))
     stream_->set(set.options, now);
 }
 
-bool PeerStream::accepts_json(bool valid, std::string_view what, Time now) {
+// A text that is too long is not parsed: the stream rejects it.
+bool PeerStream::accepts_json(std::string_view text,
+                              bool (*is_valid)(std::string_view, std::size_t),
+                              std::string_view what, Time now) {
   if (!accepts_input(now)) return false;
   accept(MessageType::control, 0);
-  if (!valid)
-    rejected(ErrorCode::schema,
-             std::string(what) + ", nested at most " +
-                 std::to_string(client_message::deepest_data) + " deep",
-             0);
-  return valid;
+  constexpr std::size_t deepest = client_message::deepest_data;
+  if (text.size() > context_.limits.text || is_valid(text, deepest)) return true;
+  rejected(ErrorCode::schema,
+           std::string(what) + ", nested at most " + std::to_string(deepest) + " deep", 0);
+  return false;
 }
 
 void PeerStream::received(const cp::End&, Time now) {

@@ -102,7 +102,8 @@ class PeerStream final : public ClientOutput {
   };
 
   bool accepts_input(Time now);
-  bool accepts_json(bool valid, std::string_view what, Time now);
+  bool accepts_json(std::string_view text, bool (*is_valid)(std::string_view, std::size_t),
+                    std::string_view what, Time now);
   std::uint64_t frames_in(Bytes message) const;
   std::optional<Fault> fault_of(const client_protocol::Frames& frames, bool within_credit) const;
   void reject(const Fault& fault, std::uint64_t frames, Time now);

@@ -27,10 +27,10 @@ std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
 }
 
 void StreamReturns::apply(const StreamPosts& messages, StreamIntro& stream) {
-  std::vector<std::string_view> options{stream.options};
+  std::vector<std::string_view> options;
   for (const StreamPost& message : messages)
     if (message.set) options.push_back(message.text);
-  if (options.size() > 1) stream.options = merged_members(options);
+  if (!options.empty()) stream.options = merged_members(stream.options, options);
 }
 
 void StreamReturns::send(LaneEvents& events) {
