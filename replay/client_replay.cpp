@@ -64,6 +64,8 @@ void ClientReplay::on_event(const ClientEvent& event) {
     pace_.begun = Clock::now();
     due_ = pace_.speed > 0 && event_ ? pace_.due(event_->at) : Time::min();
   }
+  const auto* rejected = std::get_if<client_event::Rejected>(&event);
+  if (rejected && failure_.empty()) failure_ = "the service rejected a part: " + rejected->message;
   if (!output_.compares()) output_.print(lines_.line(event));
   const auto* result = std::get_if<client_event::Result>(&event);
   if (!result || !comparison_) return;

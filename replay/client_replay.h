@@ -42,7 +42,7 @@ class ClientReplay {
   void finish();
 
   // When the stream is over:
-  // Why it failed; empty if it did not.
+  // Why it failed; empty if it did not. It also failed if the service rejected a part of it.
   const std::string& failure() const { return failure_; }
   // The service has no room for it, or the name is in use: the time after which a retry may
   // succeed.

@@ -178,6 +178,21 @@ class ClientMessages(WorkerFaultTest):
                 self.assertEqual(received(other), live)
                 self.assertEqual(replay.wait(), 0, replay.errors)
 
+    def test_a_replay_fails_if_the_service_rejects_a_message(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-posts-"))
+        service = self.service(f'[recording]\ndirectory = "{folder}/recording"\n{PIPELINE}record = true\n')
+        self.honest(service)
+        client = self.client(service)
+        client.send(message("m" * 1990) + packet(0) + text({"type": "end"}))
+        client.rest()
+        self.assertEqual(service.stop(), 0)
+        other = self.service(f'[limits]\ntext = "1KiB"\n{PIPELINE}')
+        self.honest(other)
+        replay = Process(MILLRACE, "replay", f"{folder}/recording", "--url", f"ws://127.0.0.1:{other.port}")
+        self.addCleanup(replay.kill)
+        self.assertEqual(replay.wait(), 1)
+        self.assertIn("rejected a part: a message to the worker has at most 1024 bytes", "".join(replay.errors))
+
 
 if __name__ == "__main__":
     unittest.main()
