@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import onnx_models
-from harness import Process, SystemTest, wait_for
+from harness import MILLRACE, PATIENCE, Process, SystemTest, wait_for
 
 import millrace
 from millrace.onnx_worker.answers import LONGEST
@@ -124,6 +124,15 @@ class OnnxWorker(SystemTest):
         worker = self.worker(service, model, printed("ctc.toml"))
         self.check_transcripts(service, model)
         self.assertEqual(worker.errors, [])
+
+    def test_check_worker_passes_for_the_printed_configurations(self):
+        pipeline = self.folder / "millrace.toml"
+        for name, keys, model in (("gru.toml", GRU, onnx_models.gru(self.folder / "gru.onnx")), ("ctc.toml", CTC, onnx_models.ctc(self.folder / "ctc.onnx"))):
+            with self.subTest(name):
+                pipeline.write_text(f"{keys}slots = {SLOTS}\nbatch = {{ rows = 4 }}\n")
+                checked = subprocess.run([MILLRACE, "check-worker", "--config", pipeline, "--tolerance", "1e-5", "--", COMMAND, model,
+                                          "--config", self.written(printed(name))], capture_output=True, text=True, timeout=10 * PATIENCE)
+                self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_batches_are_cut_and_padded_to_the_fixed_rows_of_a_model(self):
         alone, fixed = onnx_models.ctc(self.folder / "ctc.onnx"), onnx_models.batched(self.folder / "batched.onnx", 5)
