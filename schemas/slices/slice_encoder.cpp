@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cassert>
-#include <cstring>
+#include <functional>
+#include <span>
 
 #include "recording_bfbs_generated.h"
 #include "recording_generated.h"
@@ -62,19 +63,15 @@ auto encode_large(Builder& builder, std::span<const RecordedEvent> events) {
   return vector;
 }
 
-// The entries of answers, and those of messages, which have the same form.
+// The data of answers or of messages, or the texts of events, one after the other.
 template <class One>
-ByteVector encode_data(Builder& builder, std::span<const One> answers) {
+ByteVector encode_data(Builder& builder, std::span<const One> all, auto data) {
   std::size_t size = 0;
-  for (const One& answer : answers) size += answer.data.size();
+  for (const One& one : all) size += std::invoke(data, one).size();
   if (size == 0) return 0;
   std::uint8_t* at = nullptr;
   const ByteVector vector = builder.CreateUninitializedVector(size, &at);
-  for (const One& answer : answers) {
-    if (answer.data.empty()) continue;
-    std::memcpy(at, answer.data.data(), answer.data.size());
-    at += answer.data.size();
-  }
+  for (const One& one : all) at = std::ranges::copy(std::invoke(data, one), at).out;
   return vector;
 }
 
@@ -95,17 +92,6 @@ auto encode_entries(Builder& builder, std::span<const One> all) {
     assert(all[i].kind != Answer::Kind::none);
     *out = entry_of(all[i]);
   });
-}
-
-// The texts of the events that have one.
-ByteVector encode_texts(Builder& builder, std::span<const RecordedEvent> events) {
-  std::size_t size = 0;
-  for (const RecordedEvent& timed : events) size += timed.text.size();
-  if (size == 0) return 0;
-  std::uint8_t* at = nullptr;
-  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
-  for (const RecordedEvent& timed : events) at = std::ranges::copy(timed.text, at).out;
-  return vector;
 }
 
 recorded::Lost encode_lost(const LostEvents& lost) {
@@ -138,10 +124,11 @@ MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
   builder_->Align(8);  // the size of the message is then a multiple of 8
   // The frames are built first, so they come last in the message.
   const auto frames_vector = encode_frames(*builder_, frames);
-  const auto texts = encode_texts(*builder_, slice.events);
-  const auto message_bytes = encode_data(*builder_, slice.messages);
+  const auto texts =
+      encode_data(*builder_, std::span<const RecordedEvent>(slice.events), &RecordedEvent::text);
+  const auto message_bytes = encode_data(*builder_, slice.messages, &RecordedMessage::data);
   const auto messages = encode_entries(*builder_, slice.messages);
-  const auto answer_bytes = encode_data(*builder_, slice.answers);
+  const auto answer_bytes = encode_data(*builder_, slice.answers, &RecordedAnswer::data);
   const auto answers = encode_entries(*builder_, slice.answers);
   const auto large = encode_large(*builder_, slice.events);
   const auto events = encode_events(*builder_, slice.events);
