@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The position of a Dataset, and the loops over its batches."""
+
+import abc
+import logging
+import os
+from collections.abc import Generator
+from typing import Any
+
+from millrace.at_exit import close_at_exit
+from millrace.batch import Batch
+from millrace.dataset_feed import Feed, Loader
+from millrace.dataset_properties import DatasetProperties
+from millrace.dataset_stats import LoopTime, Stats, stats_of
+from millrace.failed_streams import FailedStreams
+from millrace.plan_origin import compare_ranks
+from millrace.request import whole
+
+_log = logging.getLogger("millrace")
+
+
+class DatasetLoop(DatasetProperties):
+    """Gives the batches of a Dataset, from its position on."""
+
+    _position: tuple[int, int]  # where the next batch is, while there is no loader
+    _stride: int
+    _first_step: int
+    _rank: int
+    _world: int
+    _feed: Feed | None
+
+    def _reset(self) -> None:
+        """Forgets all that belongs to this process."""
+        self._feed: Feed | None = None
+        self._loader: Loader | None = None
+        self._process = 0
+        self._compared = False
+        self._time = LoopTime()
+        self._failed = FailedStreams()
+
+    def _opened_loader(self) -> Loader:
+        """The loader of this process, at the position of this data set."""
+        if self._loader is None or self._process != os.getpid() or self._loader.left_behind:
+            position = self._position if self._loader is None else self._loader.position
+            loader = self._open().loader()
+            loader.seek(*position, self._resets)
+            self._loader, self._process = loader, os.getpid()
+            close_at_exit(self)
+        return self._loader
+
+    def __len__(self) -> int:
+        """Number of steps of this rank, with its stride, in the epoch of the next iteration, from its beginning."""
+        return len(range(self._first_step, self._next_iteration()[2], self._stride))
+
+    def _next_iteration(self) -> tuple[int, int, int]:
+        """The epoch and the step with which the next iteration begins, and the steps of the epoch."""
+        loader = self._opened_loader()
+        epoch, step = loader.position
+        steps = loader.steps(epoch)
+        if step < steps or step <= self._first_step:
+            return epoch, step, steps
+        return epoch + 1, self._first_step, loader.steps(epoch + 1)
+
+    def _steps_of(self, epoch: int) -> int:
+        return self._opened_loader().steps(epoch)
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch of the next batch."""
+        return self._at()[0]
+
+    @property
+    def step(self) -> int:
+        """Number of the step of the next batch in its epoch."""
+        return self._at()[1]
+
+    def _at(self) -> tuple[int, int]:
+        return self._position if self._loader is None else self._loader.position
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Continues there. Nothing of the steps before is read. The number of steps of an epoch is the place after its last
+        one. Raises ValueError if there is no such step; the next batch does it if a server has the plan.
+
+        In the middle of an epoch, the model has no states of the streams at another place. So the first row of each slot
+        has RESET there, with the reason worker_lost. ``load_state_dict`` sets none: the states come with the model.
+        """
+        position = (whole("epoch", epoch, 0), whole("step", step, 0))
+        resets = self._resets if position == self._at() else position[1] > 0 and self._stride == 1
+        self._move(*position, resets=resets)
+
+    def _move(self, epoch: int, step: int, *, resets: bool = False) -> None:
+        """Continues there. ``resets``: the first row of each slot has RESET."""
+        if self._loader is None and not step:
+            self._position = (epoch, step)
+        else:
+            self.close()
+            self._opened_loader().seek(epoch, step, resets)
+        self._resets = resets
+
+    @property
+    def stats(self) -> Stats:
+        """Counts since the first batch in this process."""
+        counts = None if self._loader is None or self._process != os.getpid() else self._loader.stats
+        return stats_of(counts, self.rate, self._time.seconds, self._failed.count)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last call of ``next`` returned None because the epoch has ended."""
+        return self._loader is not None and self._process == os.getpid() and self._loader.at_end
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """Waits for the next batch, and returns it. None at the end of the epoch (``at_end``), or after ``timeout`` seconds.
+
+        Raises DataError if a stream cannot be delivered; the next call raises it again. Raises RuntimeError if all
+        buffers are kept, and DeviceError if the device fails.
+        """
+        loader = self._opened_loader()
+        if not self._compared:
+            self.compare_ranks()
+        self._time.note_call()
+        core = loader.next(timeout)
+        if core is None:
+            return None
+        self._taken(core)
+        return Batch(core)
+
+    def __iter__(self) -> Generator[Batch, None, None]:
+        """Yields the batches up to the end of the epoch; if the last step was already taken, those of the next epoch.
+        Raises the errors of ``next``. If the loop is left early, the threads end."""
+        loader = self._opened_loader()
+        if not self._compared:
+            self.compare_ranks()
+        self._time.begin()
+        take, taken, made = loader.next, self._taken, Batch
+        ended = False
+        try:
+            step = loader.position[1]
+            core = take(None)
+            if core is None and step > self._first_step:  # the iteration before took the last step, and did not ask for the end
+                core = take(None)
+            while core is not None:
+                taken(core)
+                yield made(core)
+                if loader.left_behind:
+                    loader = self._opened_loader()
+                    take = loader.next
+                core = take(None)
+            ended = True
+        finally:
+            self._time.end()
+            if not ended:
+                loader.stop()
+
+    def close(self) -> None:
+        """Ends the threads. The next batch starts them again. Kept batches stay valid. Does not wait for a call of
+        ``augment`` or of a reader that takes longer than 0.1 s: the thread ends after it."""
+        if self._loader is not None:
+            self._loader.stop()
+
+    def compare_ranks(self) -> None:
+        """Compares the plans of all ranks by ``torch.distributed``, if it is initialized for this world.
+
+        The first batch calls it. Raises PlanDiffers on all ranks if one has another plan.
+        """
+        warning = self._open().padding_warning() if self.slots else None
+        if warning is not None:
+            _log.warning(warning)
+        compare_ranks(self._rank, self._world, self._open().origin)
+        self._compared = True
