@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/shared_work.h"
-#include "training/filling/finite_frames.h"
+#include "training/filling/streams/finite_frames.h"
 
 namespace millrace {
 namespace {

@@ -17,7 +17,7 @@
 #include "training/filling/batch_buffers.h"
 #include "training/filling/epochs.h"
 #include "training/filling/stream_error.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 

@@ -14,7 +14,7 @@
 #include "training/contract/catalog.h"
 #include "training/contract/plan.h"
 #include "training/filling/stream_error.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace::training {

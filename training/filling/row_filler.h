@@ -11,9 +11,9 @@
 #include "base/result.h"
 #include "training/contract/catalog.h"
 #include "training/filling/filling_job.h"
-#include "training/filling/open_streams.h"
+#include "training/filling/streams/open_streams.h"
 #include "training/filling/stream_error.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "training/contract/catalog.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 

@@ -8,7 +8,7 @@
 #include "training/contract/catalog.h"
 #include "training/contract/plan.h"
 #include "training/contract/plan_options.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 #include "training/keys/dataset_keys.h"
 
 namespace millrace::python {

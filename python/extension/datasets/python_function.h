@@ -11,7 +11,7 @@
 
 #include "python/extension/datasets/kept_object.h"
 #include "training/contract/catalog.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::python {
 

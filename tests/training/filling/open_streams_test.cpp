@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/filling/open_streams.h"
+#include "training/filling/streams/open_streams.h"
 
 #include "tests/training/filling/loading.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/filling/finite_frames.h"
+#include "training/filling/streams/finite_frames.h"
 
 #include <cstddef>
 #include <string>

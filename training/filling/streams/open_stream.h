@@ -11,7 +11,7 @@
 #include "base/companion.h"
 #include "base/result.h"
 #include "training/contract/catalog.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 

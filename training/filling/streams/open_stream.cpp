@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/filling/open_stream.h"
+#include "training/filling/streams/open_stream.h"
 
 #include <algorithm>
 #include <exception>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "training/filling/finite_frames.h"
+#include "training/filling/streams/finite_frames.h"
 
 namespace millrace::training {
 

@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "training/contract/catalog.h"
 #include "training/contract/plan.h"
-#include "training/filling/open_stream.h"
-#include "training/filling/stream_function.h"
+#include "training/filling/streams/open_stream.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 
