@@ -20,7 +20,7 @@ namespace millrace {
 //
 // Thread-safe: any number of producers, one consumer. A producer whose push returns `first` wakes
 // the consumer, so that any number of waiting values needs one wake-up. A consumer that waits in
-// pop_until is woken by the queue.
+// pop_until or wait_for is woken by the queue.
 template <class T>
 class Queue {
  public:
@@ -46,8 +46,9 @@ class Queue {
     // Erases the popped values when they are as many as the rest: O(1) per value.
     if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
     values_.push_back(std::move(value));
+    const bool wakes = values_.size() - taken_ == wanted_;
     lock.unlock();
-    if (first) ready_.notify_one();
+    if (wakes) ready_.notify_one();
     return first ? Pushed::first : Pushed::more;
   }
 
@@ -58,10 +59,12 @@ class Queue {
     if (values_.size() - taken_ + values.size() > capacity_) return Pushed::full;
     const bool first = values_.size() == taken_;
     if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
+    const bool waits = values_.size() - taken_ < wanted_;
     values_.insert(values_.end(), std::make_move_iterator(values.begin()),
                    std::make_move_iterator(values.end()));
+    const bool wakes = waits && values_.size() - taken_ >= wanted_;
     lock.unlock();
-    if (first) ready_.notify_one();
+    if (wakes) ready_.notify_one();
     return first ? Pushed::first : Pushed::more;
   }
 
@@ -84,6 +87,30 @@ class Queue {
     }
     if (values_.size() == taken_) return std::nullopt;
     return std::optional<T>(std::move(values_[taken_++]));
+  }
+
+  // Consumer: sleeps until `count` values wait, so that it wakes once for all of them. Returns
+  // earlier at `deadline`, if closed, and if a value waits after a wake() since the last
+  // wait_for().
+  void wait_for(std::size_t count, Time deadline) {
+    std::unique_lock lock(mutex_);
+    wanted_ = count;
+    if (std::exchange(woken_, false)) wanted_ = 1;
+    const auto enough = [&] { return values_.size() - taken_ >= wanted_ || closed_; };
+    if (deadline == Time::max())
+      ready_.wait(lock, enough);
+    else
+      ready_.wait_until(lock, deadline, enough);
+    wanted_ = 1;
+  }
+
+  // wait_for() needs no more than one value: that which waits now, or else the next one.
+  void wake() {
+    std::unique_lock lock(mutex_);
+    woken_ = std::exchange(wanted_, 1) == 1;
+    if (woken_ || values_.size() == taken_) return;
+    lock.unlock();
+    ready_.notify_one();
   }
 
   // Waiting values can still be popped; no value can be pushed.
@@ -115,6 +142,8 @@ class Queue {
   std::vector<T> values_;
   std::size_t taken_ = 0;  // popped, to be erased together
   bool closed_ = false;
+  std::size_t wanted_ = 1;  // the consumer is woken when this number of values waits
+  bool woken_ = false;      // the next wait_for() needs one value
   const std::size_t capacity_;
 };
 

@@ -223,9 +223,7 @@ void compare(Element from, Element dtype, const Settings& settings) {
   for (const std::size_t kept : {1, 64}) {
     Gather gather(*streams, *plan, dtype, settings, kept);
     for (const std::uint32_t threads : settings.threads) {
-      mt::Loader loader(
-          streams, plan,
-          {.threads = threads, .prefetch = threads + 1, .buffers = 80, .dtype = dtype});
+      mt::Loader loader(streams, plan, {.threads = threads, .buffers = 80, .dtype = dtype});
       const auto [ours, control, ratio] = threads == 0
                                               ? rounds<ThreadTime>(loader, gather, kept, settings)
                                               : rounds<WallTime>(loader, gather, kept, settings);

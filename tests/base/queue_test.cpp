@@ -8,7 +8,12 @@
 #include <span>
 #include <thread>
 
+#include "tests/support/patience.h"
+
+using millrace::Clock;
+using millrace::patience;
 using millrace::Queue;
+using millrace::Time;
 using Pushed = Queue<int>::Pushed;
 
 TEST_CASE("many queued values need one wake-up") {
@@ -19,6 +24,38 @@ TEST_CASE("many queued values need one wake-up") {
   queue.drain(values);
   CHECK(values == std::vector{1, 2});
   CHECK(queue.try_push(3) == Pushed::first);
+}
+
+TEST_CASE("a consumer that waits for several values sleeps until they are there, or it is woken") {
+  Queue<int> queue(9);
+  std::atomic<int> waited{0};
+  std::jthread consumer([&] {
+    for (std::vector<int> values; !queue.closed(); waited += static_cast<int>(values.size())) {
+      queue.wait_for(3, Time::max());
+      queue.drain(values);
+    }
+  });
+  const auto has = [&](int count) {
+    for (const Time end = Clock::now() + patience; waited < count && Clock::now() < end;)
+      std::this_thread::yield();
+    return waited == count;
+  };
+  for (int i = 0; i < 3; ++i) (void)queue.try_push(1);
+  CHECK(has(3));
+  int two[] = {1, 2}, four[] = {1, 2, 3, 4};
+  (void)queue.try_push(std::span(four));
+  CHECK(has(7));
+  (void)queue.try_push(std::span(two));
+  queue.wake();
+  CHECK(has(9));
+  queue.close();
+}
+
+TEST_CASE("the wait for several values has a deadline") {
+  Queue<int> queue(9);
+  (void)queue.try_push(1);
+  queue.wait_for(2, Time::min());
+  CHECK(queue.pop_until(Time::min()) == 1);
 }
 
 TEST_CASE("several values are queued together, or none of them") {

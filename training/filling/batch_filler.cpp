@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
-#include <deque>
 #include <exception>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,8 +12,11 @@
 #include "base/quiet_thread.h"
 #include "training/filling/filler_message.h"
 #include "training/filling/filling_job.h"
+#include "training/filling/filling_results.h"
 #include "training/filling/job_source.h"
+#include "training/filling/part_work.h"
 #include "training/filling/row_filler.h"
+#include "training/filling/shared_filling.h"
 
 namespace millrace::training {
 
@@ -24,8 +25,6 @@ namespace {
 using Job = FillingJob;
 using Kind = FillingJob::Kind;
 using Message = FillerMessage;
-
-constexpr std::uint64_t none_failed = std::numeric_limits<std::uint64_t>::max();
 
 // Jobs without a buffer: a planned one, the end of an epoch or a thread, no buffer, and a failure.
 constexpr std::size_t other_jobs = 5;
@@ -46,9 +45,7 @@ struct BatchFiller::Impl {
         source(*catalog, epochs->plan(), buffers, settings, parts,
                [this](std::uint64_t epoch) { ask(epoch); }),
         messages(std::make_shared<Queue<Message>>(3 * (settings.buffers + other_jobs))),
-        results(settings.buffers + other_jobs) {
-    results.reserve();  // end_thread() must not allocate
-  }
+        results(settings.buffers + other_jobs, settings.half_ahead(), settings.on_filled) {}
 
   void start(PlanPosition position, bool resets);
   bool stop_until(Time deadline);
@@ -59,6 +56,8 @@ struct BatchFiller::Impl {
   void receive_all();
   void ask(std::uint64_t epoch);
   void begin_jobs();
+  void plan_ahead();
+  void assign(PartTask task);
   Job* next_job();
 
   // On each thread.
@@ -67,12 +66,11 @@ struct BatchFiller::Impl {
   void fill(Job& job, RowFiller& filler, std::size_t part);
   void finish(Job& job);
   void publish(Job& job);
-  void set_failed(std::uint64_t number);
-  void end_thread();  // by an exception
 
   // On the caller's thread.
+  void send(Message message);
   Job* await(Time deadline);
-  std::optional<Job*> fill_here(Time deadline);
+  Job* fill_here(Time deadline);
   FillResult take(Job& job);
 
   const std::shared_ptr<const Catalog> catalog;
@@ -86,24 +84,19 @@ struct BatchFiller::Impl {
   JobSource source;
   Job failed_plan{{}, 0, 0};
   std::vector<Message> received;
-  std::deque<Job*> own;  // to be filled by this thread
+  PartWork own;
 
-  std::shared_ptr<Queue<Message>> messages;        // to the first thread
-  Queue<Job*> results;                             // to the caller
-  std::vector<std::unique_ptr<Queue<Job*>>> work;  // to the other threads
-  std::vector<FailedStreams> skipped{parts};       // by thread
-  std::atomic<bool> stopping{false};
-  std::atomic<std::uint64_t> failed{none_failed};  // number of the first job that failed
-  std::atomic<Duration::rep> filling{0};
-  Job ended{{}, 0, 0};  // the result of a thread that ended: its part of the batches is missing
-  std::atomic<bool> has_ended{false};
+  std::shared_ptr<Queue<Message>> messages;            // to the first thread
+  FillingResults results;                              // to the caller
+  std::vector<std::unique_ptr<Queue<PartTask>>> work;  // to the other threads
+  std::vector<FailedStreams> skipped{parts};           // by thread
+  SharedFilling filling;
+  std::atomic<bool> caller_waits{false};
 
   // For the caller.
   bool running = false;
   std::uint64_t run = 0;                // number of starts
-  std::uint64_t taken = 0;              // jobs since the start
   std::uint64_t batches = 0;            // ids
-  std::vector<Job*> early;              // results that came before an earlier one
   std::optional<RowFiller> own_filler;  // without threads
   QuietThreads threads{parts};
 };
@@ -117,7 +110,8 @@ void BatchFiller::Impl::start(PlanPosition position, bool resets) {
   if (settings.threads == 0) own_filler.emplace(row_filler(0));
   if (settings.threads > 0) try {
       for (std::size_t part = 1; part < parts; ++part)
-        work.push_back(std::make_unique<Queue<Job*>>(settings.buffers + other_jobs));
+        work.push_back(std::make_unique<Queue<PartTask>>(2 * settings.buffers + other_jobs +
+                                                         JobSource::most_planned));
       for (std::size_t part = 1; part < parts; ++part)
         threads.start("millrace-filler", [this, part] { serve(part); });
       threads.start("millrace-filler", [this] { drive(); });
@@ -129,40 +123,38 @@ void BatchFiller::Impl::start(PlanPosition position, bool resets) {
 
 bool BatchFiller::Impl::stop_until(Time deadline) {
   if (!running) return true;
-  if (!stopping.exchange(true)) (void)messages->try_push({.kind = Message::Kind::stop});
+  if (filling.stop()) (void)messages->try_push({.kind = Message::Kind::stop});
+  messages->wake();
   for (const auto& queue : work) queue->close();
   if (!threads.join_until(deadline)) return false;
   work.clear();
   own_filler.reset();
-  stopping = false;
   running = false;
   ++run;  // answers to this run are ignored
   receive_all();
-  results.drain(early);
-  early.clear();
-  own.clear();
+  results.clear();
+  own = {};
   source.stop();
-  failed = none_failed;
-  has_ended = false;
-  taken = 0;
+  filling.restart();
   return true;
 }
 
 void BatchFiller::Impl::drive() try {
   RowFiller filler = row_filler(0);
-  while (!stopping) {
+  while (!filling.is_stopping()) {
     receive_all();
     begin_jobs();
-    if (!own.empty()) {
-      Job& job = *own.front();
-      own.pop_front();
-      fill(job, filler, 0);
-    } else if (!stopping) {  // receive_all() may have taken the message of stop()
-      if (auto message = messages->pop_until(Time::max())) receive(*message);
+    plan_ahead();
+    if (Job* const job = own.next_fill()) {
+      fill(*job, filler, 0);
+    } else if (!own.open_next(filler) &&
+               !filling.is_stopping()) {  // receive_all() may have taken the message of stop()
+      // Each batch has two messages: it is taken, and its buffer is given.
+      messages->wait_for(2 * settings.half_ahead(), Time::max());
     }
   }
 } catch (...) {
-  end_thread();
+  results.publish_end();
 }
 
 void BatchFiller::Impl::receive(Message& message) {
@@ -182,6 +174,7 @@ void BatchFiller::Impl::ask(std::uint64_t number) {
                            .number = number,
                            .epoch = std::move(epoch),
                            .error = std::move(error)});
+    queue->wake();
   });
 }
 
@@ -191,7 +184,7 @@ void BatchFiller::Impl::receive_all() {
 }
 
 void BatchFiller::Impl::begin_jobs() {
-  while (failed == none_failed) {
+  while (!filling.has_failed()) {
     Job* const job = next_job();
     if (!job) return;
     if (job->kind != Kind::batch) {
@@ -199,21 +192,33 @@ void BatchFiller::Impl::begin_jobs() {
       continue;
     }
     job->remaining = static_cast<std::uint32_t>(parts);
-    for (const auto& queue : work) (void)queue->try_push(static_cast<Job*>(job));
-    own.push_back(job);
+    assign({job, true});
   }
+}
+
+void BatchFiller::Impl::plan_ahead() {
+  while (!filling.has_failed()) {
+    Job* const job = source.plan_ahead();
+    if (!job) return;
+    assign({job, false});
+  }
+}
+
+void BatchFiller::Impl::assign(PartTask task) {
+  for (const auto& queue : work) (void)queue->try_push(PartTask(task));
+  own.add(task);
 }
 
 // An exception of the source becomes a job too, behind those that it has made.
 Job* BatchFiller::Impl::next_job() try {
   Job* const job = source.next();
-  if (job && job->kind == Kind::failed) set_failed(job->number);
+  if (job && job->kind == Kind::failed) filling.set_failed(job->number);
   return job;
 } catch (...) {
   failed_plan.kind = Kind::failed;
   failed_plan.thrown = std::current_exception();
   failed_plan.number = source.begun();
-  set_failed(failed_plan.number);
+  filling.set_failed(failed_plan.number);
   return &failed_plan;
 }
 
@@ -224,86 +229,82 @@ RowFiller BatchFiller::Impl::row_filler(std::size_t part) {
 
 void BatchFiller::Impl::serve(std::size_t part) try {
   RowFiller filler = row_filler(part);
-  while (const auto job = work[part - 1]->pop_until(Time::max()))
-    if (!stopping) fill(**job, filler, part);
+  PartWork mine;
+  std::vector<PartTask> tasks;
+  while (!filling.is_stopping()) {
+    work[part - 1]->drain(tasks);
+    for (const PartTask& task : tasks) mine.add(task);
+    if (Job* const job = mine.next_fill()) {
+      fill(*job, filler, part);
+    } else if (!mine.open_next(filler)) {
+      const auto task = work[part - 1]->pop_until(Time::max());
+      if (!task) return;
+      mine.add(*task);
+    }
+  }
 } catch (...) {
-  end_thread();
-}
-
-void BatchFiller::Impl::end_thread() {
-  if (has_ended.exchange(true)) return;
-  ended.kind = Kind::failed;
-  ended.thrown = std::current_exception();
-  publish(ended);
+  results.publish_end();
 }
 
 void BatchFiller::Impl::fill(Job& job, RowFiller& filler, std::size_t part) {
-  const Time begin = Clock::now();
-  if (job.number <= failed) filler.fill(job, stopping);
-  if (job.failures[part]) set_failed(job.number);
-  filling.fetch_add((Clock::now() - begin).count(), std::memory_order_relaxed);
-  if (job.remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(job);
+  if (filling.fill(job, filler, part)) finish(job);
 }
 
 void BatchFiller::Impl::finish(Job& job) {
-  if (stopping) return;
+  if (filling.is_stopping()) return;
   if (job.first_failure()) job.kind = Kind::failed;
-  if (job.number < failed) try {
+  if (filling.is_before_failure(job)) try {
       job.end_rows(*catalog);
       buffers.written(*job.buffer, job.shape);
       job.written = true;
     } catch (...) {
       job.kind = Kind::failed;
       job.thrown = std::current_exception();
-      set_failed(job.number);
+      filling.set_failed(job.number);
     }
   publish(job);
 }
 
-void BatchFiller::Impl::set_failed(std::uint64_t number) {
-  std::uint64_t first = failed;
-  while (number < first && !failed.compare_exchange_weak(first, number)) {
-  }
-}
-
 void BatchFiller::Impl::publish(Job& job) {
-  if (settings.threads == 0) return;
-  const auto pushed = results.try_push(&job);
-  if (pushed == Queue<Job*>::Pushed::first && settings.on_filled) settings.on_filled();
+  if (settings.threads > 0) results.publish(job);
 }
 
-// The next result in order. It stays in `early` until it is taken, a failure until stop().
+void BatchFiller::Impl::send(Message message) {
+  (void)messages->try_push(std::move(message));
+  if (caller_waits) messages->wake();
+}
+
 Job* BatchFiller::Impl::await(Time deadline) {
-  for (;;) {
-    const auto next = std::ranges::find_if(
-        early, [this](const Job* job) { return job->number == taken || job == &ended; });
-    if (next != early.end()) return *next;
-    const auto job = settings.threads > 0 ? results.pop_until(deadline) : fill_here(deadline);
-    if (!job) return nullptr;
-    early.push_back(*job);
-  }
+  if (settings.threads == 0) return fill_here(deadline);
+  if (Job* const job = results.next_until(Time::min())) return job;
+  caller_waits = true;
+  messages->wake();
+  Job* const job = results.next_until(deadline);
+  caller_waits = false;
+  return job;
 }
 
-std::optional<Job*> BatchFiller::Impl::fill_here(Time deadline) {
+Job* BatchFiller::Impl::fill_here(Time deadline) {
+  if (Job* const job = results.next_until(Time::min())) return job;
   receive_all();
   Job* job = next_job();
   while (!job && source.awaits_epoch()) {
     auto message = messages->pop_until(deadline);
-    if (!message) return std::nullopt;
+    if (!message) return nullptr;
     receive(*message);
     job = next_job();
   }
-  if (!job) return std::nullopt;
-  if (job->kind != Kind::batch) return job;
-  job->remaining = 1;
-  fill(*job, *own_filler, 0);
-  return job;
+  if (!job) return nullptr;
+  if (job->kind == Kind::batch) {
+    job->remaining = 1;
+    fill(*job, *own_filler, 0);
+  }
+  return results.next(*job);
 }
 
 FillResult BatchFiller::Impl::take(Job& job) {
   if (job.kind == Kind::failed) return job.error(*catalog);
-  ++taken;
-  std::erase(early, &job);
+  results.take(job);
   FillResult result = NoBuffer{};
   if (job.kind == Kind::epoch_end) result = EpochEnd{job.epoch};
   if (job.kind == Kind::batch) {
@@ -315,7 +316,7 @@ FillResult BatchFiller::Impl::take(Job& job) {
   if (settings.threads == 0)
     source.take_back(job);
   else
-    (void)messages->try_push({.kind = Message::Kind::taken, .job = &job});
+    send({.kind = Message::Kind::taken, .job = &job});
   return result;
 }
 
@@ -333,7 +334,7 @@ bool BatchFiller::stop_until(Time deadline) { return impl_->stop_until(deadline)
 bool BatchFiller::running() const { return impl_->running; }
 
 void BatchFiller::give(std::uint32_t buffer, worker_protocol::HandedBatch spent) {
-  (void)impl_->messages->try_push({.buffer = buffer, .spent = std::move(spent)});
+  impl_->send({.buffer = buffer, .spent = std::move(spent)});
 }
 
 std::optional<FillResult> BatchFiller::next_until(Time deadline) {
@@ -342,8 +343,6 @@ std::optional<FillResult> BatchFiller::next_until(Time deadline) {
   return std::nullopt;
 }
 
-Duration BatchFiller::filling() const {
-  return Duration(impl_->filling.load(std::memory_order_relaxed));
-}
+Duration BatchFiller::filling() const { return impl_->filling.time(); }
 
 }  // namespace millrace::training

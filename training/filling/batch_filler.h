@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +36,11 @@ struct FillerSettings {
   bool skip_failed = false;
   // Called when an empty queue of results gets one, on a thread of the filler. Must not throw.
   std::function<void()> on_filled{};
+
+  // Threads wake each other when half of the batches that are filled ahead are filled, or gone.
+  std::size_t half_ahead() const {
+    return std::max<std::size_t>(1, (ahead > 0 ? ahead : buffers) / 2);
+  }
 };
 
 // A batch in a buffer. Its message lacks `slab`, `copied`, and the names and options in `opened`,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -48,7 +49,9 @@ struct FillingJob {
   std::uint64_t number = 0;  // jobs before it since the start
   Kind kind = Kind::batch;
   PlannedBatch planned;
-  std::uint64_t epoch = 0;  // that has ended
+  std::shared_ptr<const EpochPlan> of_epoch{};  // that `planned` belongs to
+  std::size_t openings = 0;                     // rows of `planned` that open streams
+  std::uint64_t epoch = 0;                      // that has ended
 
   std::optional<std::uint32_t> buffer{};
   bool written = false;  // BatchBuffers knows that

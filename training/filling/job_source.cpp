@@ -12,6 +12,15 @@ namespace millrace::training {
 
 using Kind = FillingJob::Kind;
 
+namespace {
+
+// Batches are planned ahead until they open this number of streams for each thread that fills, or a
+// stream for each row of a batch: then all slots of the next epoch can be opened ahead.
+constexpr std::size_t openings_of_part = 16, most_openings = 256;
+constexpr std::size_t most_planned_rows = 16384;  // which cost about 100 bytes each
+
+}  // namespace
+
 JobSource::JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buffers,
                      const FillerSettings& settings, std::size_t parts,
                      std::function<void(std::uint64_t)> ask)
@@ -36,12 +45,14 @@ void JobSource::stop() {
     if (job->buffer) free_.push_back(*job->buffer);
     job->buffer.reset();
     job->written = false;
+    job->of_epoch.reset();
     idle_.push_back(job.get());
   }
   cursor_.reset();
   epoch_.reset();
   epoch_error_ = nullptr;
-  planned_ = nullptr;
+  planned_.clear();
+  rows_ = openings_ = 0;
   refused_.clear();
   begun_ = 0;
   untaken_ = 0;
@@ -66,15 +77,17 @@ void JobSource::set_epoch(std::shared_ptr<const EpochPlan> epoch, std::exception
 void JobSource::take_back(FillingJob& job) {
   if (job.kind == Kind::batch) --untaken_;
   if (job.kind == Kind::epoch_end) end_untaken_ = false;
+  job.of_epoch.reset();
   idle_.push_back(&job);
 }
 
 FillingJob* JobSource::next() {
-  if (!planned_ && !plan()) return nullptr;
-  if (planned_->kind == Kind::epoch_end) {
+  if (planned_.empty() && !plan()) return nullptr;
+  FillingJob& planned = *planned_.front();
+  if (planned.kind == Kind::epoch_end) {
     if (end_untaken_) return nullptr;
     end_untaken_ = true;
-    return begin(*std::exchange(planned_, nullptr));
+    return begin_planned();
   }
   if (free_.empty() && untaken_ == 0 && !std::exchange(starved_, true)) {
     FillingJob& job = new_job();
@@ -82,13 +95,37 @@ FillingJob* JobSource::next() {
     return begin(job);
   }
   if (free_.empty() || (settings_.ahead > 0 && untaken_ >= settings_.ahead)) return nullptr;
-  set_shape(*planned_);
-  if (settings_.skip_failed && slots_ > 0) refuse_marks(*planned_);
-  if (has_too_many_marks(*planned_)) return begin(*std::exchange(planned_, nullptr));
-  lay_out(*planned_);
+  set_shape(planned);
+  if (settings_.skip_failed && slots_ > 0) refuse_marks(planned);
+  if (has_too_many_marks(planned)) return begin_planned();
+  lay_out(planned);
   starved_ = false;
   ++untaken_;
-  return begin(*std::exchange(planned_, nullptr));
+  return begin_planned();
+}
+
+FillingJob* JobSource::plan_ahead() try {
+  const std::size_t openings =
+      std::max<std::size_t>(openings_of_part * parts_, plan_.most_rows(settings_.rank));
+  while (cursor_ && !epoch_error_ && planned_.size() < most_planned && rows_ < most_planned_rows &&
+         openings_ < std::min(openings, most_openings)) {
+    plan();
+    if (planned_.back()->kind == Kind::batch) return planned_.back();
+  }
+  return nullptr;
+} catch (...) {
+  epoch_error_ = std::current_exception();
+  return nullptr;
+}
+
+FillingJob* JobSource::begin_planned() {
+  FillingJob& job = *planned_.front();
+  planned_.pop_front();
+  if (job.of_epoch) {
+    rows_ -= job.planned.framed.size();
+    openings_ -= job.openings;
+  }
+  return begin(job);
 }
 
 FillingJob* JobSource::begin(FillingJob& job) {
@@ -102,9 +139,14 @@ bool JobSource::plan() {
   if (!cursor_) return false;
   FillingJob& job = new_job();
   job.kind = cursor_->next(job.planned) ? Kind::batch : Kind::epoch_end;
-  planned_ = &job;
+  planned_.push_back(&job);
   if (job.kind == Kind::batch) {
     if (std::exchange(resets_, false) && slots_ > 0) add_resets(job.planned);
+    job.of_epoch = epoch_;
+    job.openings =
+        static_cast<std::size_t>(std::ranges::count(job.planned.framed, true, &PlannedRow::opens));
+    rows_ += job.planned.framed.size();
+    openings_ += job.openings;
     return true;
   }
   job.epoch = position_.epoch;
@@ -180,7 +222,7 @@ void JobSource::refuse_marks(FillingJob& job) {
     const PlannedRow& row = batch.framed[at];
     if (!row.opens || !catalog_.has_events(row.stream)) continue;
     refused_.erase(row.slot);
-    const std::uint64_t marks = epoch_->most_marks(row.stream);
+    const std::uint64_t marks = job.of_epoch->most_marks(row.stream);
     SlabShape shape = job.shape;
     shape.marks = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(marks * batch.rows, std::numeric_limits<std::int32_t>::max()));
@@ -220,7 +262,7 @@ void JobSource::lay_out(FillingJob& job) {
   message.width = batch.width;
   message.epoch = batch.epoch;
   message.step = batch.step;
-  message.steps = epoch_->steps();
+  message.steps = job.of_epoch->steps();
   message.body = batch.body;
   message.framed.resize(batch.framed.size());
   message.marks.clear();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -19,12 +20,14 @@
 
 namespace millrace::training {
 
-// Makes the jobs of a BatchFiller, in order: plans batches across the ends of epochs, and gives
-// them buffers. Owns the jobs, and knows the buffers that are free.
+// Makes the jobs of a BatchFiller, in order: plans batches across the ends of epochs, some of them
+// ahead, and gives them buffers. Owns the jobs, and knows the buffers that are free.
 //
 // Confined to one thread at a time.
 class JobSource {
  public:
+  static constexpr std::size_t most_planned = 256;  // batches that are planned ahead
+
   // The arguments must outlive it. `parts`: threads that fill. `ask` is called with the epochs that
   // it needs, for which set_epoch() is called later.
   JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buffers,
@@ -39,7 +42,7 @@ class JobSource {
   void give(std::uint32_t buffer, worker_protocol::HandedBatch spent);
   // The epoch that was asked for, or the reason why it cannot be distributed.
   void set_epoch(std::shared_ptr<const EpochPlan> epoch, std::exception_ptr error);
-  bool awaits_epoch() const { return !cursor_ && !epoch_error_; }
+  bool awaits_epoch() const { return planned_.empty() && !cursor_ && !epoch_error_; }
   // The consumer has taken the result.
   void take_back(FillingJob& job);
 
@@ -49,6 +52,9 @@ class JobSource {
   // must wait until a buffer is given, a result is taken, or the epoch is set. Throws the
   // exceptions of Plan::epoch() and BatchBuffers::memory().
   FillingJob* next();
+  // Plans a batch that next() returns later, so that its streams can be opened. Null: enough
+  // batches are planned, or the epoch is awaited or has an error, which next() throws in its order.
+  FillingJob* plan_ahead();
   // The number of jobs since start(): the number of the next one.
   std::uint64_t begun() const { return begun_; }
 
@@ -61,6 +67,7 @@ class JobSource {
   void lay_out(FillingJob& job);
   FillingJob& new_job();
   FillingJob* begin(FillingJob& job);
+  FillingJob* begin_planned();
 
   const Catalog& catalog_;
   const Plan& plan_;
@@ -81,12 +88,13 @@ class JobSource {
   std::unique_ptr<PlanCursor> cursor_;  // reads epoch_; null: the epoch is awaited
   std::exception_ptr epoch_error_;
   std::map<std::uint32_t, std::uint64_t>
-      refused_;                    // by slot: a stream whose marker rows are left out
-  FillingJob* planned_ = nullptr;  // the next batch or end of an epoch; has no buffer
-  std::uint64_t begun_ = 0;        // jobs since start()
-  std::uint32_t untaken_ = 0;      // batches that are begun and not taken
-  bool end_untaken_ = false;       // the end of an epoch is not taken
-  bool starved_ = false;           // the consumer knows that planned_ needs a buffer
+      refused_;                          // by slot: a stream whose marker rows are left out
+  std::deque<FillingJob*> planned_;      // the next batches and ends of epochs; have no buffer
+  std::size_t rows_ = 0, openings_ = 0;  // in planned_
+  std::uint64_t begun_ = 0;              // jobs since start()
+  std::uint32_t untaken_ = 0;            // batches that are begun and not taken
+  bool end_untaken_ = false;             // the end of an epoch is not taken
+  bool starved_ = false;                 // the consumer knows that the next one needs a buffer
 };
 
 }  // namespace millrace::training

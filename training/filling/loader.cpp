@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/filling/loader.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
+#include "gpu/host/companion_layout.h"
 #include "training/filling/batch_filler.h"
 #include "training/filling/epochs.h"
 #include "training/filling/loader_buffers.h"
@@ -17,12 +19,13 @@ namespace {
 
 using Count = std::atomic<std::uint64_t>;
 
-FillerSettings filler_settings(const LoaderSettings& settings, const RowFormat& format) {
+FillerSettings filler_settings(const LoaderSettings& settings, const RowFormat& format,
+                               std::uint32_t prefetch) {
   return {.rank = settings.rank,
           .stride = settings.stride,
           .first_step = settings.first_step,
           .threads = settings.threads,
-          .ahead = settings.prefetch > 0 ? settings.prefetch : 1,
+          .ahead = settings.prefetch > 0 ? settings.prefetch : prefetch,
           .buffers = settings.buffers,
           .format = format,
           .skip_failed = settings.skip_failed};
@@ -44,6 +47,18 @@ RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
           .repeat = settings.repeat};
 }
 
+std::uint32_t automatic_prefetch(const Catalog& catalog, const Plan& plan,
+                                 const LoaderSettings& settings) {
+  constexpr std::size_t bytes = 32 << 20;
+  const std::size_t frames = plan.most_padded_frames(settings.rank);
+  std::size_t batch = frames * catalog.frame_type().values * size_of(settings.dtype);
+  if (!catalog.companions().empty())
+    batch += layout_of(catalog.companions(), plan.most_rows(settings.rank), plan.most_body()).bytes;
+  const std::size_t fit = std::clamp<std::size_t>(bytes / std::max<std::size_t>(batch, 1), 2, 16);
+  const std::size_t most = std::max<std::uint32_t>(settings.buffers, 2) - 1;
+  return static_cast<std::uint32_t>(std::min(fit, most));
+}
+
 struct Loader::Impl {
   Impl(std::shared_ptr<const Catalog> the_catalog, std::shared_ptr<const Plan> the_plan,
        const LoaderSettings& the_settings, std::shared_ptr<StreamFunction> function)
@@ -51,7 +66,9 @@ struct Loader::Impl {
         settings(the_settings),
         epochs(std::make_shared<Epochs>(std::move(the_plan))),
         buffers(settings.buffers, settings.device, format_of(*catalog, settings)),
-        filler(catalog, epochs, buffers, filler_settings(settings, buffers.format()),
+        filler(catalog, epochs, buffers,
+               filler_settings(settings, buffers.format(),
+                               automatic_prefetch(*catalog, epochs->plan(), settings)),
                std::move(function)) {
     for (std::uint32_t buffer = settings.buffers; buffer > 0; --buffer) filler.give(buffer - 1);
   }

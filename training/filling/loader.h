@@ -25,7 +25,7 @@ struct LoaderSettings {
   std::uint64_t stride = 1;      // read every stride-th step
   std::uint64_t first_step = 0;  // where the epochs after the first one begin; < stride
   std::uint32_t threads = 1;     // that fill batches; 0: next_until() fills
-  std::uint32_t prefetch = 2;    // batches that are filled ahead
+  std::uint32_t prefetch = 0;    // batches that are filled ahead; 0: automatic_prefetch()
   std::uint32_t buffers = 64;    // most batches that are kept or filled at once
   std::string device = "host";   // or cuda:N, or cuda: the first device
   Element dtype = Element::f32;  // the type of the tensor
@@ -36,6 +36,11 @@ struct LoaderSettings {
 
 // The format of the tensors of a catalog.
 RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings);
+
+// As many batches as have 32 MiB together, from 2 to 16: threads are woken once for half of them.
+// Always less than `buffers`, if these are 2 or more.
+std::uint32_t automatic_prefetch(const Catalog& catalog, const Plan& plan,
+                                 const LoaderSettings& settings);
 
 // Counts since the loader was made.
 struct LoaderStats {

@@ -40,11 +40,28 @@ bool RowFiller::is_mine(const PlannedRow& row) const {
   return row.slot * part_.parts / slots_ == part_.part;
 }
 
+void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
+  fill_rows(job, stop);
+  streams_.drop_ahead({job.planned.epoch, job.planned.step});
+}
+
+bool RowFiller::opens(const PlannedBatch& batch, std::size_t row) const {
+  const PlannedRow& planned = batch.framed[row];
+  return is_mine(planned) && streams_.opens(planned, batch.epoch) &&
+         !has_failed(planned, batch.epoch);
+}
+
+// The row meets an exception again when it is filled, and reports it in its order.
+void RowFiller::open_ahead(const PlannedBatch& batch, std::size_t row) try {
+  streams_.open_ahead(batch.framed[row], {batch.epoch, batch.step});
+} catch (...) {  // NOLINT(bugprone-empty-catch)
+}
+
 // The frames of a row are found before the row before it is written, so that they come from memory
 // meanwhile. The two rows must not be of one stream: its reader returns one window at a time. And
 // the second stream must be open: to open it may take long, and a mapped file that is cut meanwhile
 // has no frames for the first row any more.
-void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
+void RowFiller::fill_rows(FillingJob& job, const std::atomic<bool>& stop) {
   const auto& framed = job.planned.framed;
   const std::uint64_t epoch = job.planned.epoch;
   if (part_.failed) forget_old(*part_.failed, epoch);

@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "training/contract/catalog.h"
 #include "training/filling/filling_job.h"
-#include "training/filling/streams/open_streams.h"
 #include "training/filling/stream_error.h"
+#include "training/filling/streams/open_streams.h"
 #include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
@@ -38,6 +38,13 @@ class RowFiller {
   // failed before fails at the same row again. Returns early if `stop` is set.
   void fill(FillingJob& job, const std::atomic<bool>& stop);
 
+  // Whether it would open the stream of this row, as far as that is known now.
+  bool opens(const PlannedBatch& batch, std::size_t row) const;
+  // Whether another stream may be opened ahead.
+  bool has_room() const { return streams_.has_room(); }
+  // Opens this stream before the batch is filled. Requires: opens(), has_room().
+  void open_ahead(const PlannedBatch& batch, std::size_t row);
+
  private:
   // A row whose frames are known and not yet written.
   struct Found {
@@ -47,6 +54,7 @@ class RowFiller {
   };
 
   bool is_mine(const PlannedRow& row) const;
+  void fill_rows(FillingJob& job, const std::atomic<bool>& stop);
   std::optional<Found> find(FillingJob& job, std::uint32_t at);
   void write(FillingJob& job, const Found& row, Bytes next);
   bool has_failed(const PlannedRow& row, std::uint64_t epoch) const;

@@ -153,9 +153,10 @@ Outcome check(const DatasetKeys& keys) {
   if (loader.rank.rank >= loader.rank.world)
     return wrong("rank", loader.rank.rank,
                  "must be less than world, which is " + std::to_string(loader.rank.world));
-  if (loader.buffers <= loader.prefetch)
+  if (loader.buffers <= loader.prefetch || loader.buffers == 1)
     return wrong("buffers", loader.buffers,
-                 "must be more than prefetch, which is " + std::to_string(loader.prefetch));
+                 "must be more than prefetch, which is " +
+                     std::to_string(std::max<std::uint32_t>(loader.prefetch, 1)));
   if (keys.channels && keys.dim)
     return wrong("dim", *keys.dim,
                  "cannot be set beside channels: frames are feature vectors or audio");

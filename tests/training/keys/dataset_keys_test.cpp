@@ -123,7 +123,9 @@ TEST_CASE("keys that contradict each other are errors") {
   CHECK(error(R"({"rank": 4, "world": 4})") == "rank = 4 must be less than world, which is 4");
   CHECK(error(R"({"dim": 80, "channels": 1})") ==
         "dim = 80 cannot be set beside channels: frames are feature vectors or audio");
-  CHECK(error(R"({"buffers": 2})") == "buffers = 2 must be more than prefetch, which is 2");
+  CHECK(error(R"({"buffers": 2, "prefetch": 2})") ==
+        "buffers = 2 must be more than prefetch, which is 2");
+  CHECK(error(R"({"buffers": 1})") == "buffers = 1 must be more than prefetch, which is 1");
   CHECK(error(R"({"frames": "f32", "dtype": "f16"})") ==
         "dtype = \"f16\" must be f32, like the frames: only s16 frames are converted");
 }

@@ -112,6 +112,14 @@ Result<Bytes, ReadError> OpenStream::frames(std::uint64_t begin, std::uint64_t c
   return Bytes(content_->frames).subspan(begin * frame_bytes_, count * frame_bytes_);
 }
 
+void OpenStream::read_ahead(std::uint64_t begin, std::uint64_t count) {
+  if (content_) return;
+  (void)frames(begin, count);
+  const auto companions = catalog_->companions();
+  for (std::size_t i = 0; i < companions.size(); ++i)
+    (void)entries(i, companions[i].entries_in(begin, count));
+}
+
 Result<void, ReadError> OpenStream::check(std::uint64_t begin, std::uint64_t count) {
   const auto read = frames(begin, count);
   if (!read) return read.error();

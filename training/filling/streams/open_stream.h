@@ -31,6 +31,9 @@ class OpenStream {
   // Reads what is before this frame and was not checked yet: frames must be finite, and entries
   // must be there. So a stream fails at the same frame, wherever it is opened, and in each process.
   Result<void, ReadError> check_until(std::uint64_t frame);
+  // Reads what the row of these frames needs, so that it is at hand when the row is written. An
+  // error comes again then.
+  void read_ahead(std::uint64_t begin, std::uint64_t count);
   // The frames before this one are good.
   void set_good(std::uint64_t frame) { good_ = std::max(good_, frame); }
   std::uint64_t good() const { return good_; }

@@ -12,11 +12,17 @@ OpenStreams::OpenStreams(const Catalog& catalog, StreamFunction* function, std::
       function_(function),
       slots_(slots),
       threads_(threads),
-      places_(slots > 0 ? slots : std::max<std::size_t>(16, most_streams / threads)) {}
+      places_(slots > 0 ? slots : std::max<std::size_t>(16, most_streams / threads)),
+      ahead_(std::max<std::size_t>(16, most_streams / threads), most_memory / threads) {}
 
 // Copies differ only where a function changes them.
 StreamCopy OpenStreams::copy_of(const PlannedRow& row, std::uint64_t epoch) const {
   return {epoch, row.stream, function_ ? row.copy : 0};
+}
+
+// With slots, copies of a stream may be open in several slots.
+StreamCopy OpenStreams::key_of(const PlannedRow& row, std::uint64_t epoch) const {
+  return slots_ > 0 ? StreamCopy{epoch, row.stream, row.copy} : copy_of(row, epoch);
 }
 
 std::size_t OpenStreams::place_of(const PlannedRow& row) const {
@@ -45,14 +51,29 @@ Result<OpenStream*, ReadError> OpenStreams::find(const PlannedRow& row, std::uin
   if (slots_ == 0) close_unused(place);
   if (!is_open(row, epoch)) {
     close(place);
-    if (!reader_) reader_ = catalog_.reader();
-    auto opened = OpenStream::open(catalog_, *reader_, function_, copy_of(row, epoch));
+    auto ahead = ahead_.take(key_of(row, epoch));
+    auto opened = ahead ? std::move(*ahead) : open(row, epoch);
     if (!opened) return std::move(opened).error();
     place.stream.emplace(std::move(*opened));
   }
   place.used = ++finds_;
   before_ = std::exchange(last_, &place);
   return &*place.stream;
+}
+
+Result<OpenStream, ReadError> OpenStreams::open(const PlannedRow& row, std::uint64_t epoch) {
+  if (!reader_) reader_ = catalog_.reader();
+  return OpenStream::open(catalog_, *reader_, function_, copy_of(row, epoch));
+}
+
+bool OpenStreams::opens(const PlannedRow& row, std::uint64_t epoch) const {
+  return row.opens && !is_open(row, epoch) && !ahead_.has(key_of(row, epoch));
+}
+
+void OpenStreams::open_ahead(const PlannedRow& row, StreamsAhead::Step needed) {
+  auto opened = open(row, needed.first);
+  if (opened) opened->read_ahead(row.frame - row.row.left, row.row.window());
+  ahead_.add(key_of(row, needed.first), needed, std::move(opened));
 }
 
 void OpenStreams::close_if_ended(const PlannedRow& row) {
