@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   add_client(module);
   add_recordings(module);
   add_catalogs(module);
+  add_process_pool(module);
   add_plans(module);
   add_plan_loader(module);
   add_trainer(module);

@@ -26,6 +26,8 @@ void add_client_stream(nanobind::module_& module);
 void add_recordings(nanobind::module_& module);
 // Catalog, and the functions that make catalogs.
 void add_catalogs(nanobind::module_& module);
+// ProcessPool, in which functions of Python are called.
+void add_process_pool(nanobind::module_& module);
 // DatasetKeys and Plan.
 void add_plans(nanobind::module_& module);
 // Loader, the batches of a plan.

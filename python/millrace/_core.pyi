@@ -226,6 +226,11 @@ class DatasetKeys:
     companions: list[tuple[str, str, int | None, int | None, str | None]]
     def __init__(self, given: dict[str, Any]) -> None: ...
 
+class ProcessPool:
+    def __init__(self, processes: int, seconds: float, start: Callable[[int], tuple[int, int]]) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
 class Plan:
     slots: int
     rows: int
@@ -234,7 +239,8 @@ class Plan:
     chunk: str | None
     origin: str
     def __init__(
-        self, keys: DatasetKeys, catalog: Catalog, function: object | None, changes_lengths: bool
+        self, keys: DatasetKeys, catalog: Catalog, function: object | None, changes_lengths: bool,
+        pool: ProcessPool | None, source: int,
     ) -> None: ...
     def padding_warning(self, rows: int, padding_rows: int, frames: int) -> str | None: ...
 

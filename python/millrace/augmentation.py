@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace import _core
+from millrace.elements import COMPANION_DTYPES, DTYPES
 from millrace.stream_sources import checked, converted
 
 
@@ -32,36 +33,35 @@ Augment = Callable[[WholeStream, np.random.Generator], WholeStream]
 
 
 class SourceOfChanges:
-    """Calls ``augment`` for the extension."""
+    """Calls ``augment`` for the extension, in this process or in others. Can be pickled if ``augment`` can."""
 
     def __init__(self, augment: Augment, seed: int, catalog: _core.Catalog) -> None:
         self._augment = augment
         self._lengths = getattr(augment, "frames", None)
         self._seed = seed
-        self._catalog = catalog
-        self._rate = catalog.frame_type[2]
-        self._companions = [entry[0] for entry in catalog.companions]
+        element, self._values, self._rate, _ = catalog.frame_type
+        self._dtype = np.dtype(DTYPES[element])
+        self._companions = catalog.companions
 
     @property
     def changes_lengths(self) -> bool:
         return self._lengths is not None
 
-    def frames(self, epoch: int, stream: int, copy: int, frames: int) -> int:
+    def frames(self, epoch: int, copy: int, name: str, frames: int) -> int:
         """The number of frames of the stream in this epoch."""
         if self._lengths is None:
             return frames
-        changed = int(self._lengths(frames, self._generator(epoch, self._catalog.name(stream), copy)))
+        changed = int(self._lengths(frames, self._generator(epoch, name, copy)))
         if changed < 0:
-            raise ValueError(f"augment.frames() returned {changed} for stream {self._catalog.name(stream)!r}")
+            raise ValueError(f"augment.frames() returned {changed} for stream {name!r}")
         return changed
 
-    def change(self, epoch: int, stream: int, copy: int, frames: NDArray[Any],
+    def change(self, epoch: int, stream: int, copy: int, name: str, meta: str, frames: NDArray[Any],
                companions: list[NDArray[Any]]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
         """The frames and companions that ``augment`` returns, contiguous, and in their types."""
-        name, meta = self._catalog.name(stream), self._catalog.meta(stream)
-        wanted = self.frames(epoch, stream, copy, len(frames))
-        given = WholeStream(frames, dict(zip(self._companions, companions)), json.loads(meta) if meta else {}, name,
-                            stream, epoch, self._rate, copy)
+        wanted = self.frames(epoch, copy, name, len(frames))
+        given = WholeStream(frames, {entry[0]: array for entry, array in zip(self._companions, companions)},
+                            json.loads(meta) if meta else {}, name, stream, epoch, self._rate, copy)
         changed = self._augment(given, self._generator(epoch, name, copy))
         if not isinstance(changed, WholeStream):
             raise TypeError(f"augment must return the stream, not {changed!r}")
@@ -69,7 +69,7 @@ class SourceOfChanges:
             reason = "" if self._lengths is not None else "; augment.frames(n, generator) may give another number"
             raise ValueError(f"augment returned {len(changed.frames)} frames instead of {wanted}{reason}")
         arrays = []
-        for entry, before in zip(self._catalog.companions, companions):
+        for entry, before in zip(self._companions, companions):
             if entry[0] not in changed.companions:
                 raise ValueError(f"augment returned no companion {entry[0]!r}")
             what = f"augment: companion {entry[0]!r}"
@@ -78,7 +78,16 @@ class SourceOfChanges:
         array = checked(changed.frames, "augment: frames", wanted, frames.shape[1])
         return converted(array, frames.dtype, "augment: frames"), arrays
 
+    def serve(self, request: dict[str, Any], given: list[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+        """The call of another process."""
+        frames = given[0].view(self._dtype).reshape(-1, self._values)
+        companions = [array.view(COMPANION_DTYPES[entry[1]]).reshape(-1, entry[2])
+                      for entry, array in zip(self._companions, given[1:])]
+        changed, arrays = self.change(request["epoch"], request["stream"], request["copy"], request["name"],
+                                      request["meta"], frames, companions)
+        return [changed, *arrays]
+
     def _generator(self, epoch: int, name: str, copy: int) -> np.random.Generator:
-        hashed = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        hashed = hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest()
         copies = [copy] if copy else []  # a stream that is not repeated has the draws of one that is
         return np.random.default_rng([self._seed, epoch, int.from_bytes(hashed, "little"), *copies])

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from millrace import _core
 from millrace.elements import COMPANION_DTYPES
-from millrace.stream_sources import Form, Place, checked, converted, form_of, in_place
+from millrace.processes import Processes
+from millrace.stream_sources import Form, Place, ReadsInProcesses, checked, converted, form_of, in_place
 
 _ELEMENTS = {**{dtype: element for element, dtype in COMPANION_DTYPES.items()}, "float64": "f32", "bool": "u8"}
 _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
@@ -18,7 +19,7 @@ _SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
 Entry = tuple[str, str, int, int, int, "SourceOfEntries"]
 
 
-class SourceOfEntries:
+class SourceOfEntries(ReadsInProcesses):
     """The entries of one companion, for the extension."""
 
     def __init__(self, name: str, read: Callable[[int, int, int], Any], place: Callable[[int], Place] | None,
@@ -64,9 +65,12 @@ def is_file(source: Any) -> bool:
     return isinstance(source, str) or hasattr(source, "__fspath__")
 
 
-def entries_of(companions: Mapping[str, Any], catalog: _core.Catalog) -> list[Entry]:
+def entries_of(companions: Mapping[str, Any], catalog: _core.Catalog, processes: Processes | None) -> list[Entry]:
     """The companions of these sources for the streams of a catalog. Raises ValueError if their lengths do not fit."""
-    return [_entry(name, source, catalog) for name, source in companions.items()]
+    entries = [_entry(name, source, catalog) for name, source in companions.items()]
+    for entry in entries:
+        entry[-1].read_in(processes, f"companion {entry[0]!r}")
+    return entries
 
 
 def _entry(name: str, source: Any, catalog: _core.Catalog) -> Entry:
@@ -97,9 +101,16 @@ def _of_arrays(name: str, arrays: Sequence[Any] | NDArray[Any], ratio: Mapping[s
             raise ValueError(f"companion {name!r}: stream {i} has {arrays[i]!r} instead of an array of entries")
     frames_per_entry, entries_per_frame = ratio_of(name, ratio, lambda i: len(kept[i]), catalog)
     sample = next((array for array in kept if len(array)), np.zeros(0, np.float32))
-    source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample,
-                             lambda i: form_of(kept[i]))
+    source = SourceOfEntries(name, _Arrays(kept).read, lambda i: kept[i], sample, lambda i: form_of(kept[i]))
     return name, source.element, source.values, frames_per_entry, entries_per_frame, source
+
+
+class _Arrays:
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self._arrays = arrays
+
+    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
+        return self._arrays[i][begin : begin + n]
 
 
 def _of_object(name: str, streams: Any, ratio: Mapping[str, int], catalog: _core.Catalog) -> Entry:

@@ -63,6 +63,9 @@ class Dataset(DatasetLoop):
         buffers: int | None = None,
         companions: Mapping[str, Any] | None = None,
         augment: Augment | None = None,
+        processes: int = 0,
+        start_method: str = "fork",
+        longest_call: float = 300.0,
         on_error: str = "raise",
         pipeline: str = "",
         stride: int = 1,
@@ -101,6 +104,9 @@ class Dataset(DatasetLoop):
         ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``.
         ``augment``: called with each whole stream (``millrace.WholeStream``) and a NumPy generator; returns the stream.
         ``augment.frames(n, generator)`` gives its number of frames, if that changes.
+        ``processes``: number of processes that call the Python functions: ``augment``, and ``read`` of objects. The loop and
+        the C++ threads, one for each of them, stay in this process. ``start_method``: "fork", or "forkserver" or "spawn",
+        whose functions must be picklable. ``longest_call``: seconds after which a call in a process is an error.
         ``on_error``: "raise": a stream that cannot be delivered is a DataError at its step. "skip": its rows are padding
         rows up to its end in the epoch, and ``failed`` lists it.
         ``pipeline``: the pipeline whose recordings are read; all by default.
@@ -186,7 +192,7 @@ class Dataset(DatasetLoop):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_failed")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_failed", "_closed")}
         if self._feed is not None:
             state.update(_origin=self._feed.origin, _request=dataclasses.replace(self._request, extents=self._feed.extents))
         return {**state, "_position": self._at()}

@@ -14,12 +14,14 @@ from millrace.progress_bar import index_progress
 from millrace.remote_feed import RemoteFeed, RemoteLoader, is_served
 from millrace.request import whole
 
+_OF_POOL = {"processes", "start_method", "longest_call"}
 #: Arguments of a Dataset that are not keys of the configuration, or not as they are.
-_NO_KEYS = {"streams", "companions", "augment", "pipeline", "stride", "first_step", "progress"}
+_NO_KEYS = {"streams", "companions", "augment", "pipeline", "stride", "first_step", "progress", *_OF_POOL}
 #: Arguments that determine the catalog.
-_OF_CATALOG = {"streams", "rate", "channels", "dim", "frames", "companions", "pipeline"}
+_OF_CATALOG = {"streams", "rate", "channels", "dim", "frames", "companions", "pipeline", *_OF_POOL}
 #: Arguments that leave the plan as it is.
-_OF_PROCESS = {"rank", "world", "device", "prefetch", "threads", "buffers", "on_error", "stride", "first_step", "progress"}
+_OF_PROCESS = {"rank", "world", "device", "prefetch", "threads", "buffers", "on_error", "stride", "first_step", "progress",
+               *_OF_POOL}
 
 
 #: Batches in the order of a plan. A Dataset makes one in the process that needs it.
@@ -37,10 +39,13 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
         if not isinstance(keys["chunk"], Mapping):
             raise TypeError(f'chunk must be a dict, such as {{"size": "100ms"}}, not {keys["chunk"]!r}')
         keys["chunk"] = dict(keys["chunk"])
+    processes = whole("processes", arguments["processes"], 0)
+    if processes:
+        keys.setdefault("threads", processes)  # each thread waits for a process
     return Request({key: plain(value) for key, value in keys.items()}, parts_of(arguments["streams"]),
                    named(arguments["companions"]), arguments["augment"], arguments["pipeline"],
                    whole("stride", arguments["stride"], 1), whole("first_step", arguments["first_step"], 0),
-                   arguments["progress"])
+                   arguments["progress"], processes, arguments["start_method"], arguments["longest_call"])
 
 
 def feed_of(request: Request, opened: Opened | None, origin: Mapping[str, Any] | None) -> Feed:
@@ -60,8 +65,8 @@ def feed_of(request: Request, opened: Opened | None, origin: Mapping[str, Any] |
 def _feed_of(request: Request, opened: Opened | None) -> Feed:
     paths = [part.path for part in request.parts]
     if is_served(paths):
-        if request.companions or request.augment is not None or request.pipeline:
-            raise ValueError("companions, augment and pipeline: the server of the batches chooses them")
+        if request.companions or request.augment is not None or request.pipeline or request.processes:
+            raise ValueError("companions, augment, pipeline and processes: the server of the batches chooses them")
         return RemoteFeed(paths, request.keys, request.stride, request.first_step)
     streams = [[part.path or None, part.frequency] for part in request.parts]
     companions = {name: companion_key(source) for name, source in request.companions.items()}
@@ -98,7 +103,9 @@ def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
 
 def opened_after(feed: Feed, changed: Set[str]) -> Opened | None:
     """The streams of a feed, if they are those of a Dataset with these arguments changed, too."""
-    return feed.opened if isinstance(feed, LocalFeed) and not changed & _OF_CATALOG else None
+    if not isinstance(feed, LocalFeed) or feed.opened.processes:  # each data set has processes of its own
+        return None
+    return None if changed & _OF_CATALOG else feed.opened
 
 
 def origin_after(feed: Feed, changed: Set[str]) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from millrace.dataset_feed import Feed, Loader
 from millrace.dataset_properties import DatasetProperties
 from millrace.dataset_stats import LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
+from millrace.plan_feed import LocalFeed
 from millrace.plan_origin import compare_ranks
 from millrace.request import whole
 
@@ -33,6 +34,7 @@ class DatasetLoop(DatasetProperties):
         """Forgets all that belongs to this process."""
         self._feed: Feed | None = None
         self._loader: Loader | None = None
+        self._closed = False
         self._process = 0
         self._compared = False
         self._time = LoopTime()
@@ -46,6 +48,9 @@ class DatasetLoop(DatasetProperties):
             loader.seek(*position, self._resets)
             self._loader, self._process = loader, os.getpid()
             close_at_exit(self)
+        elif self._closed and isinstance(self._feed, LocalFeed):
+            self._feed.start_processes()
+        self._closed = False
         return self._loader
 
     def __len__(self) -> int:
@@ -93,7 +98,7 @@ class DatasetLoop(DatasetProperties):
         if self._loader is None and not step:
             self._position = (epoch, step)
         else:
-            self.close()
+            self._stop()
             self._opened_loader().seek(epoch, step, resets)
         self._resets = resets
 
@@ -149,13 +154,23 @@ class DatasetLoop(DatasetProperties):
         finally:
             self._time.end()
             if not ended:
-                loader.stop()
+                self._stop()
 
     def close(self) -> None:
-        """Ends the threads. The next batch starts them again. Kept batches stay valid. Does not wait for a call of
-        ``augment`` or of a reader that takes longer than 0.1 s: the thread ends after it."""
-        if self._loader is not None:
-            self._loader.stop()
+        """Ends the threads and processes. The next batch starts them again. Kept batches stay valid. Does not wait for a
+        call of ``augment`` or of a reader that takes longer than 0.1 s: the thread ends after it."""
+        self._stop()
+        if isinstance(self._feed, LocalFeed):
+            self._feed.end_processes()
+        self._closed = True
+
+    def _stop(self) -> None:
+        """Ends the threads."""
+        if self._loader is None:
+            return
+        self._loader.stop()
+        if self._loader.left_behind and isinstance(self._feed, LocalFeed):  # the thread may wait for a process
+            self._feed.end_processes()
 
     def compare_ranks(self) -> None:
         """Compares the plans of all ranks by ``torch.distributed``, if it is initialized for this world.

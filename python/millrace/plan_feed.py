@@ -17,16 +17,24 @@ from millrace.augmentation import Augment, SourceOfChanges
 from millrace.catalogs.arrays import Arrays
 from millrace.companion_sources import entries_of, is_file
 from millrace.dataset_keys import plain
+from millrace.processes import Processes, processes_of
 from millrace.stream_sources import SourceOfStreams
 
 Progress = Callable[[int, int], object]
-#: The streams of a LocalFeed, and the extents of their catalogs.
-Opened = tuple[_core.Catalog, list[str]]
 #: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (if they are given), element.
 File = tuple[str, str, int | None, int | None, str | None]
 
 _log = logging.getLogger("millrace")
 _RATES = (16000.0, 100.0)  # default rates of audio and of features, as in a pipeline
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """The streams of a LocalFeed."""
+
+    catalog: _core.Catalog
+    extents: list[str]  #: by catalog, which of its streams it has, if streams are added to it (recordings); empty for others
+    processes: Processes | None  #: they call the functions of Python
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +93,9 @@ class Request:
     stride: int
     first_step: int
     progress: bool  # show a bar while the index is made
+    processes: int = 0
+    start_method: str = "fork"
+    longest_call: float = 300.0  # seconds
     extents: Sequence[str] = ()  # by catalog; none: all streams
 
 
@@ -95,13 +106,16 @@ class LocalFeed:
     def __init__(self, request: Request, keys: _core.DatasetKeys, opened: Opened) -> None:
         self._request = request
         self._keys = keys
-        #: `extents`: by catalog, which of its streams it has, if streams are added to it (recordings); empty for others.
-        self.catalog, self.extents = opened
-        function = None
+        self.opened = opened
+        self.catalog, self.extents, self._processes = opened.catalog, opened.extents, opened.processes
+        function, number = None, 0
         if request.augment is not None:
             function = SourceOfChanges(request.augment, request.keys.get("seed") or 0, self.catalog)
+            if self._processes is not None:
+                number = self._processes.add("augment", function)
         changes_lengths = function is not None and function.changes_lengths
-        self._plan = _core.Plan(keys, self.catalog, function, changes_lengths)
+        pool = None if self._processes is None else self._processes.pool
+        self._plan = _core.Plan(keys, self.catalog, function, changes_lengths, pool, number)
         self._loader: _core.Loader | None = None
         self._process = 0
         self.slots = self._plan.slots
@@ -125,13 +139,20 @@ class LocalFeed:
         """Gives the batches; belongs to this process."""
         process = os.getpid()
         if self._loader is None or self._process != process or self._loader.left_behind:
+            self.start_processes()
             self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step, self._loader)
             self._process = process
         return self._loader
 
-    @property
-    def opened(self) -> Opened:
-        return self.catalog, self.extents
+    def start_processes(self) -> None:
+        """Starts the processes that do not run."""
+        if self._processes is not None:
+            self._processes.start()
+
+    def end_processes(self) -> None:
+        """Ends the processes, also in a call. The next loop starts them again."""
+        if self._processes is not None:
+            self._processes.stop()
 
     def within(self, extents: Sequence[str]) -> "LocalFeed":
         """The same with the streams of former extents. Raises ValueError if a catalog has none of them."""
@@ -153,16 +174,17 @@ def opened_catalog(request: Request, keys: _core.DatasetKeys, progress: Progress
     """Opens the streams, with their companions. Logs what they have that the program may not expect."""
     files = [entry for entry in keys.companions if is_file(request.companions[entry[0]])]
     extents = request.extents or [""] * len(request.parts)
-    catalogs = [_open_part(part, request, files, progress, extent)
+    processes = processes_of(request.processes, request.start_method, request.longest_call)
+    catalogs = [_open_part(part, request, files, progress, extent, processes)
                 for part, extent in zip(request.parts, extents, strict=True)]
     extents = [catalog.extent for catalog in catalogs]
     catalog = catalogs[0] if len(catalogs) == 1 else _core.join(catalogs)
     objects = {name: source for name, source in request.companions.items() if not is_file(source)}
     if objects:
-        catalog = catalog.with_objects(entries_of(objects, catalog))
+        catalog = catalog.with_objects(entries_of(objects, catalog, processes))
     if _is_first():
         _report(catalog, request.companions)
-    return catalog, extents
+    return Opened(catalog, extents, processes)
 
 
 def _is_first() -> bool:
@@ -189,13 +211,15 @@ def _has_ratio(source: Any) -> bool:
     return "frames_per_entry" in given or "entries_per_frame" in given
 
 
-def _open_part(part: Part, request: Request, files: list[File], progress: Progress, extent: str) -> _core.Catalog:
+def _open_part(part: Part, request: Request, files: list[File], progress: Progress, extent: str,
+               processes: Processes | None) -> _core.Catalog:
     keys = request.keys
     element = keys.get("frames")
     if part.path:
         return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
                                 request.pipeline, files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)
+    streams.read_in(processes, type(part.source).__name__)
     dim, channels = keys.get("dim"), keys.get("channels")
     features = dim is not None or (channels is None and streams.values > 1)
     for key, given in ("dim", dim), ("channels", channels):
@@ -213,4 +237,4 @@ def _open_part(part: Part, request: Request, files: list[File], progress: Progre
     files = [*files, *((name, os.fspath(source), None, None, None) for name, source in own_companions.items() if is_file(source))]
     if files:
         catalog = catalog.with_files(files)
-    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog
+    return catalog.with_objects(entries_of(objects, catalog, processes)) if objects else catalog

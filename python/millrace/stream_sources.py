@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams of Python objects, as the extension reads them."""
 
+import copy
 import json
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from millrace.elements import DTYPES
+
+if TYPE_CHECKING:
+    from millrace import _core
+    from millrace.processes import Processes
 
 #: Events as for ``millrace.chunks``.
 Events: TypeAlias = Iterable[tuple[str, int]]
@@ -52,7 +57,30 @@ class Streams(Protocol):
         ...
 
 
-class SourceOfStreams:
+class ReadsInProcesses:
+    """A source whose ``read`` may be called by the processes of a pool. Can be pickled for them if the object can."""
+
+    pool: "_core.ProcessPool | None" = None  # they read for the extension; None: this process does
+    source: int = 0  #: number of the source in the pool
+
+    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def read_in(self, processes: "Processes | None", name: str) -> None:
+        """From now on the processes read."""
+        if processes is not None:
+            self.source = processes.add(name, copy.copy(self))
+            self.pool = processes.pool
+
+    def serve(self, request: dict[str, Any], given: list[NDArray[np.uint8]]) -> list[NDArray[Any]]:
+        """The call of another process."""
+        return [self.read(request["stream"], request["begin"], request["count"])]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("place", "_place", "_form")}
+
+
+class SourceOfStreams(ReadsInProcesses):
     """The frames, names, meta and events of an object, for the extension. Its values have the type ``element``."""
 
     def __init__(self, streams: Any, element: str | None) -> None:

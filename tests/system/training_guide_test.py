@@ -150,6 +150,9 @@ class Page(SystemTest):
         self.assertEqual(first, second)
         self.assertGreater(int(first[0]), 0)
 
+    def test_augmentation_in_processes_has_the_same_result(self):
+        self.assertEqual(self.printed("training_processes"), self.printed("training_augment"))
+
     def test_failed_streams_are_listed(self):
         self.assertEqual(self.printed("training_skip"), ["0 streams were skipped"])
 

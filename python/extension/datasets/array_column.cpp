@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/extension/datasets/array_column.h"
 
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -30,7 +31,12 @@ constexpr std::size_t most_mapped = 256;  // files of a column that no reader ne
 ArrayColumn::ArrayColumn(nb::object source, ItemType type)
     : source_(std::move(source)),
       type_(std::move(type)),
-      has_places_(nb::hasattr(source_.get(), "place")) {}
+      has_places_(nb::hasattr(source_.get(), "place")) {
+  const nb::object pool = nb::getattr(source_.get(), "pool", nb::none());
+  if (pool.is_none()) return;
+  pool_ = nb::cast<std::shared_ptr<training::ProcessPool>>(pool);
+  number_ = nb::cast<std::uint32_t>(source_.get().attr("source"));
+}
 
 void ArrayColumn::add(std::uint64_t length) {
   const std::uint64_t stream = streams_++;
@@ -115,26 +121,46 @@ Result<void, ReadError> ArrayReader::fetch(std::uint64_t begin, std::uint64_t co
   const std::uint64_t wanted =
       std::min(length_ - begin, std::max<std::uint64_t>(count, block_bytes / size));
   block_.clear();
-  {
-    const EnsuredGil held;
-    try {
-      const nb::object array =
-          called([&] { return column_->source_.get().attr("read")(stream_, begin, wanted); });
-      const ArrayBytes bytes(array);
-      if (bytes.get().size() != wanted * size)
-        return ReadError{DataFault::length, column_->type_.noun + ": read() returned " +
-                                                std::to_string(bytes.get().size()) +
-                                                " bytes instead of " +
-                                                std::to_string(wanted * size)};
-      block_.assign(bytes.get().begin(), bytes.get().end());
-    } catch (nb::python_error& error) {
-      return failure_of(error, DataFault::read, column_->type_.noun);
-    }
-  }
+  auto items = call(begin, wanted);
+  if (!items) return std::move(items).error();
+  if (items->size() != wanted * size)
+    return ReadError{DataFault::length, column_->type_.noun + ": read() returned " +
+                                            std::to_string(items->size()) + " bytes instead of " +
+                                            std::to_string(wanted * size)};
+  block_ = std::move(*items);
   block_begin_ = begin;
   auto checked = check(block_, begin);
   if (!checked) block_.clear();
   return checked;
+}
+
+Result<std::vector<std::byte>, ReadError> ArrayReader::call(std::uint64_t begin,
+                                                            std::uint64_t count) const {
+  if (!column_->pool_ || !column_->pool_->is_usable()) return call_here(begin, count);
+  constexpr std::size_t alignment = 64;
+  auto values = column_->pool_->call({.request = "{\"source\":" + std::to_string(column_->number_) +
+                                                 ",\"stream\":" + std::to_string(stream_) +
+                                                 ",\"begin\":" + std::to_string(begin) +
+                                                 ",\"count\":" + std::to_string(count),
+                                      .given = {},
+                                      .room = count * column_->type_.bytes + alignment,
+                                      .fault = DataFault::read,
+                                      .name = column_->type_.noun});
+  if (!values) return std::move(values).error();
+  return values->empty() ? std::vector<std::byte>() : std::move(values->front());
+}
+
+Result<std::vector<std::byte>, ReadError> ArrayReader::call_here(std::uint64_t begin,
+                                                                 std::uint64_t count) const {
+  const EnsuredGil held;
+  try {
+    const nb::object array =
+        called([&] { return column_->source_.get().attr("read")(stream_, begin, count); });
+    const ArrayBytes bytes(array);
+    return std::vector<std::byte>(bytes.get().begin(), bytes.get().end());
+  } catch (nb::python_error& error) {
+    return failure_of(error, DataFault::read, column_->type_.noun);
+  }
 }
 
 Result<void, ReadError> ArrayReader::check(Bytes items, std::uint64_t begin) const {

@@ -18,6 +18,7 @@
 #include "python/extension/datasets/kept_object.h"
 #include "training/catalogs/frames/checked_mapping.h"
 #include "training/contract/catalog.h"
+#include "training/processes/process_pool.h"
 
 namespace millrace::python {
 
@@ -34,7 +35,8 @@ struct ItemType {
 //
 // The Python object has `read(stream, begin, count)`, which returns a contiguous array of the
 // column's type, and `place(stream)`: an array in memory, a pair of path and offset, or None. It
-// keeps the arrays in memory.
+// keeps the arrays in memory. With `pool` and `source`, the processes of the pool read for it: it
+// is the function of this number.
 //
 // Immutable after the last add(), and thread-safe then.
 class ArrayColumn {
@@ -58,6 +60,8 @@ class ArrayColumn {
   };
 
   KeptObject source_;
+  std::shared_ptr<training::ProcessPool> pool_;  // null: this process reads
+  std::uint32_t number_ = 0;                     // that the source has in the pool
   ItemType type_;
   bool has_places_;
   std::vector<Place> places_;  // empty: all are read by Python
@@ -100,6 +104,10 @@ class ArrayReader {
   ArrayReader(const ArrayColumn& column, std::uint64_t stream, std::uint64_t length)
       : column_(&column), stream_(stream), length_(length) {}
   Result<void, training::ReadError> fetch(std::uint64_t begin, std::uint64_t count);
+  Result<std::vector<std::byte>, training::ReadError> call(std::uint64_t begin,
+                                                           std::uint64_t count) const;
+  Result<std::vector<std::byte>, training::ReadError> call_here(std::uint64_t begin,
+                                                                std::uint64_t count) const;
   Result<void, training::ReadError> check(Bytes items, std::uint64_t begin) const;
 
   const ArrayColumn* column_;

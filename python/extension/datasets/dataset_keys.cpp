@@ -2,6 +2,7 @@
 #include "python/extension/datasets/dataset_keys.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
@@ -18,6 +19,8 @@
 #include "training/plans/make_plan.h"
 #include "training/plans/origin.h"
 #include "training/plans/padding.h"
+#include "training/processes/process_function.h"
+#include "training/processes/process_pool.h"
 
 namespace millrace::python {
 namespace {
@@ -82,14 +85,19 @@ nb::list keyed_companions(const DatasetKeys& keys) {
   return list;
 }
 
+// With a pool, its processes call the function, which is number `source` there.
 DatasetPlan plan_from(const DatasetKeys& keys, const OpenedCatalog& opened, nb::object function,
-                      bool changes_lengths) {
+                      bool changes_lengths, std::shared_ptr<training::ProcessPool> pool,
+                      std::uint32_t source) {
   DatasetPlan made{keys, opened.catalog, {}, nullptr, nullptr};
   auto options = training::plan_options(keys, opened.catalog->frame_type());
   if (!options) refuse(options.error());
   made.options = std::move(*options);
   if (!function.is_none())
     made.function = std::make_shared<PythonFunction>(opened.catalog, std::move(function));
+  if (made.function && pool)
+    made.function = std::make_shared<training::ProcessFunction>(opened.catalog, std::move(pool),
+                                                                source, made.function);
   if (changes_lengths)
     made.options.frames = [catalog = opened.catalog, function = made.function,
                            skips = keys.loader.skip_failed](
@@ -137,11 +145,13 @@ void add_plans(nb::module_& module) {
       .def(
           "__init__",
           [](DatasetPlan* into, const DatasetKeys& keys, const OpenedCatalog& catalog,
-             nb::object function, bool changes_lengths) {
-            new (into) DatasetPlan(plan_from(keys, catalog, std::move(function), changes_lengths));
+             nb::object function, bool changes_lengths, std::shared_ptr<training::ProcessPool> pool,
+             std::uint32_t source) {
+            new (into) DatasetPlan(plan_from(keys, catalog, std::move(function), changes_lengths,
+                                             std::move(pool), source));
           },
           nb::arg("keys"), nb::arg("catalog"), nb::arg("function").none(),
-          nb::arg("changes_lengths"))
+          nb::arg("changes_lengths"), nb::arg("pool").none(), nb::arg("source"))
       .def_prop_ro("slots", &of_rank<&Plan::slots>)
       .def_prop_ro("rows", &of_rank<&Plan::most_rows>)
       .def_prop_ro("width", [](const DatasetPlan& made) { return made.plan->most_columns(); })

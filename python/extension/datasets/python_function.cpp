@@ -10,6 +10,7 @@
 #include "python/extension/datasets/array_types.h"
 #include "python/extension/datasets/ensured_gil.h"
 #include "python/extension/datasets/python_failure.h"
+#include "python/extension/text.h"
 
 namespace millrace::python {
 namespace {
@@ -56,8 +57,9 @@ Result<void, ReadError> PythonFunction::change(const StreamCopy& stream, Content
     const nb::object frames =
         array_of(std::move(content.frames), type.values, dtype_of(type.element));
     const nb::object changed = called([&] {
-      return function_.get().attr("change")(stream.epoch, stream.stream, stream.copy, frames,
-                                            companions);
+      return function_.get().attr("change")(
+          stream.epoch, stream.stream, stream.copy, text_of(catalog_->name(stream.stream)),
+          text_of(catalog_->meta(stream.stream)), frames, companions);
     });
     content.frames = frames_in(changed[0]);
     for (std::size_t i = 0; i < formats.size(); ++i)
@@ -72,7 +74,8 @@ std::uint64_t PythonFunction::frames(const StreamCopy& stream, std::uint64_t fra
   const EnsuredGil held;
   try {
     return nb::cast<std::uint64_t>(called([&] {
-      return function_.get().attr("frames")(stream.epoch, stream.stream, stream.copy, frames);
+      return function_.get().attr("frames")(stream.epoch, stream.copy,
+                                            text_of(catalog_->name(stream.stream)), frames);
     }));
   } catch (nb::python_error& error) {
     throw LengthFailure(failure_of(error, DataFault::function, "augment.frames").message,

@@ -27,8 +27,8 @@ class LengthFailure : public std::runtime_error {
 };
 
 // A function of Python that changes whole streams (augmentation). The Python object has
-// `change(epoch, stream, copy, frames, companions)`, which returns a pair of contiguous arrays with
-// the same types, and `frames(epoch, stream, copy, frames)`, which returns a number.
+// `change(epoch, stream, copy, name, meta, frames, companions)`, which returns a pair of contiguous
+// arrays with the same types, and `frames(epoch, copy, name, frames)`, which returns a number.
 class PythonFunction final : public training::StreamFunction {
  public:
   // Requires: the GIL.

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions of a data set in processes: the same batches, each stream once."""
+import gc
+import itertools
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import unittest
+
+from datasets import RULE, DatasetTest, contents, rows_of
+from harness import wait_for
+from pool_streams import LENGTHS, Labels, Shorter, Streams, change
+
+import millrace
+
+
+class Pool(DatasetTest):
+    def data(self, streams=None, **keys):
+        keys = {"companions": {"labels": Labels()}, "seed": 3, **keys}
+        return super().data(Streams() if streams is None else streams, **keys)
+
+    def epochs(self, count=2, **keys):
+        data = self.data(**keys)
+        return [contents(data) for _ in range(count)]
+
+    def test_batches_are_those_of_one_process(self):
+        modes = [{}, {"slots": 5}, {"mode": "stateless", "slots": None, "rows": 4},
+                 {"mode": "stateless", "slots": None, "rows": 3, "chunk": None, "width_buckets": [24]}]
+        for mode, augment in itertools.product(modes, [None, change, Shorter()]):
+            expected = self.epochs(augment=augment, **mode)
+            for processes in 1, 3:
+                with self.subTest(mode=mode, augment=augment, processes=processes):
+                    self.assertEqual(self.epochs(augment=augment, processes=processes, **mode), expected)
+
+    def test_each_way_to_start_a_process_gives_the_same_batches(self):
+        expected = self.epochs(augment=change)
+        for method in "fork", "forkserver", "spawn":
+            with self.subTest(method):
+                self.assertEqual(self.epochs(augment=change, processes=2, start_method=method), expected)
+
+    def test_files_are_changed_in_processes_too(self):
+        from datasets import frames_of, write_wav
+        for i, length in enumerate(LENGTHS):
+            write_wav(self.folder / f"{i}.wav", frames_of(i, length))
+
+        def louder(stream, generator):
+            stream.frames *= 2
+            return stream
+
+        def rows(**keys):
+            data = super(Pool, self).data(str(self.folder), augment=louder, progress=False, **keys)
+            return [rows_of(batch) for batch in data]
+
+        self.assertEqual(rows(processes=2), rows())
+
+    def test_each_stream_is_read_and_changed_once_in_an_epoch(self):
+        count, epochs = len(LENGTHS), 100  # streams of later epochs are opened ahead
+        read, changed = multiprocessing.Array("i", count), multiprocessing.Array("i", count * epochs)
+
+        def note(i):
+            with read:
+                read[i] += 1
+
+        def augment(stream, generator):
+            with changed:
+                changed[stream.epoch * count + stream.stream] += 1
+            return stream
+
+        for processes in 1, 2, 4:
+            read[:], changed[:] = [0] * count, [0] * count * epochs
+            data = self.data(Streams(note), augment=augment, processes=processes)
+            contents(data)
+            data.close()
+            self.assertEqual(changed[:count], [1] * count)
+            self.assertEqual(max(changed), 1)
+            self.assertLessEqual(sum(read) - sum(changed), processes)  # calls that were ended
+
+    def test_the_functions_run_in_other_processes_and_several_of_them(self):
+        met = multiprocessing.Array("l", 2)
+        meeting = multiprocessing.Barrier(2)
+
+        def meet(i):
+            with met:
+                if os.getpid() in list(met):
+                    return
+                met[list(met).index(0)] = os.getpid()
+            meeting.wait()  # returns only if two processes read at the same time
+
+        self.epochs(streams=Streams(meet), processes=2)
+        self.assertEqual(len({*met, os.getpid()}), 3)
+
+    def test_a_run_continues_after_a_checkpoint(self):
+        expected = self.epochs(1, augment=change)[0]
+        data = self.data(augment=change, processes=2)
+        for _ in itertools.islice(data, 5):
+            pass
+        again = self.data(augment=change, processes=3)
+        again.load_state_dict(data.state_dict())
+        self.assertEqual(contents(again), expected[5:])
+
+    def test_a_pickled_or_forked_data_set_gives_the_same_batches(self):
+        data = self.data(augment=change, processes=2)
+        expected = contents(data)
+        data.seek(0)
+        self.assertEqual(contents(pickle.loads(pickle.dumps(data))), expected)
+        context = multiprocessing.get_context("fork")
+        for daemon in False, True:  # a process of a DataLoader is a daemon, which must not start others
+            ours, theirs = context.Pipe()
+            process = context.Process(target=lambda: theirs.send(contents(data)), daemon=daemon)
+            process.start()
+            self.assertEqual(ours.recv(), expected)
+            process.join()
+
+    def test_processes_end_with_their_data_set(self):
+        data = self.data(processes=2)
+        next(iter(data))
+        children = multiprocessing.active_children()
+        self.assertEqual(len(children), 2)
+        data.close()
+        self.assertEqual(multiprocessing.active_children(), [])
+        next(iter(data))  # starts them again
+        self.doCleanups()
+        del data
+        gc.collect()
+        self.assertEqual(multiprocessing.active_children(), [])
+
+    def test_processes_end_with_the_process_that_trains(self):
+        program = f"""
+import os, signal, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import multiprocessing, millrace
+from pool_streams import Streams
+data = millrace.Dataset(Streams(), chunk={RULE}, slots=2, processes=2, start_method=sys.argv[1])
+next(iter(data))
+print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        for method in "fork", "spawn":
+            path = self.folder / "trains.py"
+            path.write_text("if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in program.splitlines()))
+            killed = subprocess.run([sys.executable, str(path), method], capture_output=True, text=True)
+            pids = [int(pid) for pid in killed.stdout.split()]
+            self.assertEqual(len(pids), 2, killed.stderr)
+            wait_for(lambda: not any(is_running(pid) for pid in pids), "the end of the processes")
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
