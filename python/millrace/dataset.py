@@ -59,7 +59,7 @@ class Dataset(DatasetLoop):
         world: int = 1,
         device: str = "host",
         prefetch: int | None = None,
-        threads: int | None = None,
+        threads: int | str | None = None,
         buffers: int | None = None,
         companions: Mapping[str, Any] | None = None,
         augment: Augment | None = None,
@@ -98,7 +98,7 @@ class Dataset(DatasetLoop):
         ``rank``, ``world``: this process and the number of processes that train together.
         ``device``: host, or cuda:N.
         ``prefetch``: number of batches that are filled ahead. ``threads``: number of threads that fill; 0: the loop
-        fills. ``buffers``: most batches that are kept or filled at once.
+        fills; "auto" (the default): one, and more while the loop waits. ``buffers``: most batches that are kept or filled at once.
         ``companions``: arrays that belong to streams, by name: a folder with a file for each stream, a field of the
         manifest, a list of arrays, or an object with ``read(i, begin, n)``. A dict with ``path``, ``field`` or
         ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``.

@@ -76,9 +76,9 @@ struct BatchFiller::Impl {
   const std::shared_ptr<const Catalog> catalog;
   const std::shared_ptr<Epochs> epochs;
   BatchBuffers& buffers;
-  const FillerSettings settings;
+  FillerSettings settings;
   const std::shared_ptr<StreamFunction> function;
-  const std::size_t parts;  // threads that fill
+  std::size_t parts;  // threads that fill
 
   // For the first thread while it runs.
   JobSource source;
@@ -98,7 +98,7 @@ struct BatchFiller::Impl {
   std::uint64_t run = 0;                // number of starts
   std::uint64_t batches = 0;            // ids
   std::optional<RowFiller> own_filler;  // without threads
-  QuietThreads threads{parts};
+  std::optional<QuietThreads> threads{std::in_place, parts};
 };
 
 void BatchFiller::Impl::start(PlanPosition position, bool resets) {
@@ -113,8 +113,8 @@ void BatchFiller::Impl::start(PlanPosition position, bool resets) {
         work.push_back(std::make_unique<Queue<PartTask>>(2 * settings.buffers + other_jobs +
                                                          JobSource::most_planned));
       for (std::size_t part = 1; part < parts; ++part)
-        threads.start("millrace-filler", [this, part] { serve(part); });
-      threads.start("millrace-filler", [this] { drive(); });
+        threads->start("millrace-filler", [this, part] { serve(part); });
+      threads->start("millrace-filler", [this] { drive(); });
     } catch (...) {
       stop_until(Time::max());
       throw;
@@ -126,7 +126,7 @@ bool BatchFiller::Impl::stop_until(Time deadline) {
   if (filling.stop()) (void)messages->try_push({.kind = Message::Kind::stop});
   messages->wake();
   for (const auto& queue : work) queue->close();
-  if (!threads.join_until(deadline)) return false;
+  if (!threads->join_until(deadline)) return false;
   work.clear();
   own_filler.reset();
   running = false;
@@ -229,19 +229,7 @@ RowFiller BatchFiller::Impl::row_filler(std::size_t part) {
 
 void BatchFiller::Impl::serve(std::size_t part) try {
   RowFiller filler = row_filler(part);
-  PartWork mine;
-  std::vector<PartTask> tasks;
-  while (!filling.is_stopping()) {
-    work[part - 1]->drain(tasks);
-    for (const PartTask& task : tasks) mine.add(task);
-    if (Job* const job = mine.next_fill()) {
-      fill(*job, filler, part);
-    } else if (!mine.open_next(filler)) {
-      const auto task = work[part - 1]->pop_until(Time::max());
-      if (!task) return;
-      mine.add(*task);
-    }
-  }
+  PartWork().run(*work[part - 1], filler, filling, [&](Job& job) { fill(job, filler, part); });
 } catch (...) {
   results.publish_end();
 }
@@ -329,6 +317,16 @@ BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr
 BatchFiller::~BatchFiller() { stop(); }
 
 void BatchFiller::start(PlanPosition position, bool resets) { impl_->start(position, resets); }
+void BatchFiller::set_threads(std::uint32_t threads) {
+  assert(!running() && threads > 0 && impl_->settings.threads > 0);
+  FailedStreams failed;
+  for (const FailedStreams& part : impl_->skipped) failed.insert(part.begin(), part.end());
+  impl_->settings.threads = threads;
+  impl_->parts = threads;
+  impl_->source.set_parts(threads);
+  impl_->threads.emplace(threads);
+  set_failed(failed);
+}
 void BatchFiller::set_failed(const FailedStreams& all) { impl_->skipped.assign(impl_->parts, all); }
 bool BatchFiller::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 bool BatchFiller::running() const { return impl_->running; }

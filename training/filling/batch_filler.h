@@ -78,6 +78,9 @@ class BatchFiller {
   // `resets`: the states of the slots are lost: the first row of each slot has RESET. Streams that
   // have failed in this epoch stay so, up to set_failed(). Throws std::system_error.
   void start(PlanPosition position, bool resets = false);
+  // The number of threads of the next start(), at least 1. Requires: not running(), and made with
+  // threads.
+  void set_threads(std::uint32_t threads);
   // These streams have failed, and all others are read again. Requires: not running().
   void set_failed(const FailedStreams& streams);
   // Ends the threads, after the row and the call of a reader or function that are under way. The

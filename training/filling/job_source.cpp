@@ -59,6 +59,12 @@ void JobSource::stop() {
   end_untaken_ = starved_ = false;
 }
 
+void JobSource::set_parts(std::size_t parts) {
+  parts_ = parts;
+  idle_.clear();
+  jobs_.clear();
+}
+
 void JobSource::give(std::uint32_t buffer, worker_protocol::HandedBatch spent) {
   free_.push_back(buffer);
   if (spent.framed.capacity() > 0) spent_.push_back(std::move(spent));

@@ -38,6 +38,8 @@ class JobSource {
   void start(PlanPosition position, bool resets);
   // Takes back all jobs, with their buffers. No thread may use them.
   void stop();
+  // The number of threads that fill. Requires: stopped.
+  void set_parts(std::size_t parts);
 
   void give(std::uint32_t buffer, worker_protocol::HandedBatch spent);
   // The epoch that was asked for, or the reason why it cannot be distributed.
@@ -74,7 +76,7 @@ class JobSource {
   BatchBuffers& buffers_;
   const FillerSettings& settings_;
   const std::uint32_t slots_;
-  const std::size_t parts_;
+  std::size_t parts_;
   const std::function<void(std::uint64_t)> ask_;
 
   std::vector<std::unique_ptr<FillingJob>> jobs_;

@@ -11,6 +11,7 @@
 #include "training/filling/batch_filler.h"
 #include "training/filling/epochs.h"
 #include "training/filling/loader_buffers.h"
+#include "training/filling/thread_growth.h"
 #include "workers/library/batch_arrays.h"
 
 namespace millrace::training {
@@ -74,6 +75,8 @@ struct Loader::Impl {
   }
 
   bool stop_until(Time deadline);
+  bool set_threads(std::uint32_t count, Time deadline);
+  bool grow(Time now, Time deadline);
   std::optional<FillResult> next(Time deadline);
   WorkerBatch take(FilledBatch filled);
   void count(const WorkerBatch& batch, Time asked, Time now);
@@ -86,6 +89,9 @@ struct Loader::Impl {
   const std::shared_ptr<Epochs> epochs;
   LoaderBuffers buffers;
   BatchFiller filler;
+
+  std::uint32_t threads = settings.threads;
+  ThreadGrowth growth{settings.threads, settings.most_threads};
 
   PlanPosition position;
   bool resets = false;  // the next batch has to add RESET
@@ -105,6 +111,19 @@ bool Loader::Impl::stop_until(Time deadline) {
   if (!epochs->stop_until(deadline) || !filled) return false;
   starved = false;
   return true;
+}
+
+// False: the threads have not ended at the deadline.
+bool Loader::Impl::set_threads(std::uint32_t count, Time deadline) {
+  if (count == threads) return true;
+  if (!stop_until(deadline)) return false;
+  filler.set_threads(count);
+  threads = count;
+  return true;
+}
+
+bool Loader::Impl::grow(Time now, Time deadline) {
+  return threads == 0 || set_threads(growth.threads(now, Duration(waited)), deadline);
 }
 
 std::optional<FillResult> Loader::Impl::next(Time deadline) {
@@ -170,6 +189,7 @@ Result<std::optional<WorkerBatch>, DataError> Loader::next_until(Time deadline) 
   Impl& impl = *impl_;
   impl.at_end = false;
   const Time asked = Clock::now();
+  if (deadline != Time::min() && !impl.grow(asked, deadline)) return std::nullopt;
   auto result = impl.next(deadline);
   const Time now = Clock::now();
   if (!result) {
@@ -188,6 +208,9 @@ Result<std::optional<WorkerBatch>, DataError> Loader::next_until(Time deadline) 
   impl.count(batch, asked, now);
   return std::optional<WorkerBatch>(std::move(batch));
 }
+
+std::uint32_t Loader::threads() const { return impl_->threads; }
+void Loader::set_threads(std::uint32_t threads) { (void)impl_->set_threads(threads, Time::max()); }
 
 bool Loader::at_end() const { return impl_->at_end; }
 PlanPosition Loader::position() const { return impl_->position; }

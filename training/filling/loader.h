@@ -22,15 +22,16 @@ namespace millrace::training {
 // Settings of a Loader.
 struct LoaderSettings {
   Rank rank{};
-  std::uint64_t stride = 1;      // read every stride-th step
-  std::uint64_t first_step = 0;  // where the epochs after the first one begin; < stride
-  std::uint32_t threads = 1;     // that fill batches; 0: next_until() fills
-  std::uint32_t prefetch = 0;    // batches that are filled ahead; 0: automatic_prefetch()
-  std::uint32_t buffers = 64;    // most batches that are kept or filled at once
-  std::string device = "host";   // or cuda:N, or cuda: the first device
-  Element dtype = Element::f32;  // the type of the tensor
-  std::uint32_t context = 0;     // columns before a body: ChunkRule::columns()
-  bool skip_failed = false;      // as FillerSettings::skip_failed
+  std::uint64_t stride = 1;        // read every stride-th step
+  std::uint64_t first_step = 0;    // where the epochs after the first one begin; < stride
+  std::uint32_t threads = 1;       // that fill batches; 0: next_until() fills
+  std::uint32_t most_threads = 0;  // if more: threads are added up to it while the caller waits
+  std::uint32_t prefetch = 0;      // batches that are filled ahead; 0: automatic_prefetch()
+  std::uint32_t buffers = 64;      // most batches that are kept or filled at once
+  std::string device = "host";     // or cuda:N, or cuda: the first device
+  Element dtype = Element::f32;    // the type of the tensor
+  std::uint32_t context = 0;       // columns before a body: ChunkRule::columns()
+  bool skip_failed = false;        // as FillerSettings::skip_failed
   bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
 };
 
@@ -74,13 +75,17 @@ class Loader {
   // Nullopt: no batch before `deadline`, or, if at_end(), the epoch has ended. The
   // error comes again at the same step, until seek(). Throws std::length_error if all buffers are
   // kept, std::system_error, DeviceFailure, and the exceptions of readers and of Plan::epoch().
-  // Without threads it fills the batch itself, also after the deadline.
+  // Without threads it fills the batch itself, also after the deadline. If `deadline` is not
+  // Time::min(), it may stop the threads and start more.
   Result<std::optional<WorkerBatch>, DataError> next_until(Time deadline);
   // True if the last next_until() found the end of the epoch. The next call begins the next one.
   bool at_end() const;
 
   // The position of the next batch.
   PlanPosition position() const;
+  // The number of threads that fill. As stop(), if it is another one. Requires: made with threads.
+  void set_threads(std::uint32_t threads);
+  std::uint32_t threads() const;
   // Continues there. As stop(). `resets`: the states of the slots are lost: in the first batch,
   // each row of a slot has RESET. At another position, streams that have failed are read again.
   void seek(PlanPosition position, bool resets = false);

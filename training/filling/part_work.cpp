@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/filling/part_work.h"
 
+#include <vector>
+
 namespace millrace::training {
 
 void PartWork::add(PartTask task) {
@@ -22,6 +24,22 @@ FillingJob* PartWork::next_fill() {
   FillingJob* const job = fills_.front();
   fills_.pop_front();
   return job;
+}
+
+void PartWork::run(Queue<PartTask>& tasks, RowFiller& filler, const SharedFilling& filling,
+                   const std::function<void(FillingJob&)>& fill) {
+  std::vector<PartTask> waiting;
+  while (!filling.is_stopping()) {
+    tasks.drain(waiting);
+    for (const PartTask& task : waiting) add(task);
+    if (FillingJob* const job = next_fill()) {
+      fill(*job);
+    } else if (!open_next(filler)) {
+      const auto task = tasks.pop_until(Time::max());
+      if (!task) return;
+      add(*task);
+    }
+  }
 }
 
 bool PartWork::open_next(RowFiller& filler) {

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 
+#include "base/queue.h"
 #include "training/filling/filling_job.h"
 #include "training/filling/row_filler.h"
+#include "training/filling/shared_filling.h"
 
 namespace millrace::training {
 
@@ -26,6 +29,9 @@ class PartWork {
   void add(PartTask task);
   // The next batch to fill, or null.
   FillingJob* next_fill();
+  // Fills and opens what the tasks name, until the queue is closed or the filling stops.
+  void run(Queue<PartTask>& tasks, RowFiller& filler, const SharedFilling& filling,
+           const std::function<void(FillingJob&)>& fill);
   // Opens the next stream of the planned batches. False: all are open, or there is no room.
   bool open_next(RowFiller& filler);
 

@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <limits>
+#include <thread>
 #include <type_traits>
 
 #include "base/enum_names.h"
@@ -94,6 +95,16 @@ Outcome read_rank(Name key, Value value, DatasetKeys& into) {
 Outcome read_world(Name key, Value value, DatasetKeys& into) {
   return read_count(key, value, 1u, most_count, into.loader.rank.world);
 }
+// The threads that may be added: one for each core, at most 16.
+std::uint32_t automatic_threads() {
+  return std::min(16u, std::max(1u, std::thread::hardware_concurrency()));
+}
+Outcome read_threads(Name key, Value value, DatasetKeys& into) {
+  if (value.is_string() && value.get_string() == "auto") return {};
+  if (value.is_string()) return wrong(key, value, "must be \"auto\" or a whole number");
+  into.loader.most_threads = 0;
+  return read_count(key, value, 0u, 1024u, into.loader.threads);
+}
 Outcome read_on_error(Name key, Value value, DatasetKeys& into) {
   const bool skip = value.is_string() && value.get_string() == "skip";
   if (!skip && !(value.is_string() && value.get_string() == "raise"))
@@ -135,7 +146,7 @@ constexpr std::array readers{
     KeyReader{"world", read_world},
     KeyReader{"device", with<&Keys::loader, &Settings::device, read_device>},
     KeyReader{"prefetch", count<&Keys::loader, &Settings::prefetch, 1, 1024>},
-    KeyReader{"threads", count<&Keys::loader, &Settings::threads, 0, 1024>},
+    KeyReader{"threads", read_threads},
     KeyReader{"buffers", count<&Keys::loader, &Settings::buffers, 1, 65536>},
     KeyReader{"on_error", read_on_error},
     KeyReader{"companions", with<&Keys::companions, read_companions>},
@@ -181,6 +192,7 @@ std::vector<std::string_view> dataset_key_names() {
 
 Result<DatasetKeys, PlanError> read_dataset_keys(const json::object& object) {
   DatasetKeys keys;
+  keys.loader.most_threads = automatic_threads();
   for (const auto& [name, value] : object) {
     const auto reader = std::ranges::find(readers, Name(name), &KeyReader::name);
     if (reader == readers.end()) return unknown(name, dataset_key_names());

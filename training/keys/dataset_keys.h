@@ -39,7 +39,8 @@ struct DatasetKeys {
 
   std::vector<CompanionSource> companions;  // empty `from`: an object of the caller
 
-  // rank, world, device, prefetch, threads, buffers, skip_failed (`on_error`); not dtype
+  // rank, world, device, prefetch, threads (by default "auto"), buffers, skip_failed (`on_error`);
+  // not dtype
   LoaderSettings loader;
 };
 

@@ -108,6 +108,8 @@ PlanLoader::PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint6
   settings->stride = stride;
   settings->first_step = first_step;
   frames_.element = settings->dtype;
+  if (made.function)
+    settings->most_threads = 0;  // added threads would call it again for open streams
   fills_itself_ = settings->threads == 0;
   loader_ = std::make_unique<training::Loader>(made.catalog, made.plan, *settings, made.function);
   // In a forked process, the locks of the former one may be held.

@@ -104,6 +104,26 @@ TEST_CASE("any number of threads gives the same batches") {
     }
 }
 
+TEST_CASE("threads can be added within an epoch") {
+  Eight eight;
+  auto alone = eight.loader({.threads = 0, .dtype = Element::s16});
+  const auto expected = read_epoch(alone);
+  auto loader = eight.loader({.threads = 1, .dtype = Element::s16});
+  std::vector<LoadedBatch> batches;
+  auto kept = take(loader);
+  REQUIRE(kept.has_value());
+  batches.push_back(copy_of(*kept));
+  for (const std::uint32_t threads : {2, 3, 1}) {
+    loader.set_threads(threads);
+    CHECK(loader.threads() == threads);
+    batches.push_back(*next_copy(loader));
+  }
+  for (LoadedBatch& batch : read_epoch(loader)) batches.push_back(std::move(batch));
+  CHECK(batches == expected);
+  CHECK(copy_of(*kept) == expected.front());
+  loader.give_back(*kept);
+}
+
 TEST_CASE("a stream is read by one thread, and closed after its last row") {
   Eight eight;
   std::array<std::atomic<std::thread::id>, 8> readers{};

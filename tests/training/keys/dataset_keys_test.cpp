@@ -54,10 +54,19 @@ TEST_CASE("all keys of a data set are read") {
   CHECK(all.loader.device == "cuda:0");
   CHECK(all.loader.prefetch == 3);
   CHECK(all.loader.threads == 2);
+  CHECK(all.loader.most_threads == 0);
   CHECK(all.loader.buffers == 9);
   CHECK(all.companions == std::vector<CompanionSource>{{.name = "vad", .from = "labels"}});
   CHECK(keys(R"({"slots": 32, "dim": 80})").dim == 80);
   CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").plan.max_pad_size == 3);
+}
+
+TEST_CASE("without a number of threads, they are added as the loop needs them") {
+  for (const char* text : {"{}", R"({"threads": "auto"})"}) {
+    const DatasetKeys read_keys = keys(text);
+    CHECK(read_keys.loader.threads == 1);
+    CHECK(read_keys.loader.most_threads >= 1);
+  }
 }
 
 TEST_CASE("null counts as a missing key") {
@@ -125,6 +134,7 @@ TEST_CASE("keys that contradict each other are errors") {
         "dim = 80 cannot be set beside channels: frames are feature vectors or audio");
   CHECK(error(R"({"buffers": 2, "prefetch": 2})") ==
         "buffers = 2 must be more than prefetch, which is 2");
+  CHECK(error(R"({"threads": "many"})") == "threads = \"many\" must be \"auto\" or a whole number");
   CHECK(error(R"({"buffers": 1})") == "buffers = 1 must be more than prefetch, which is 1");
   CHECK(error(R"({"frames": "f32", "dtype": "f16"})") ==
         "dtype = \"f16\" must be f32, like the frames: only s16 frames are converted");
