@@ -2,6 +2,7 @@
 """Ends threads before the interpreter ends."""
 
 import atexit
+import multiprocessing.util  # noqa: F401  # first: its own function at the exit must run after the one here
 import weakref
 from typing import Any
 

@@ -23,13 +23,14 @@ class SourceOfEntries(ReadsInProcesses):
     """The entries of one companion, for the extension."""
 
     def __init__(self, name: str, read: Callable[[int, int, int], Any], place: Callable[[int], Place] | None,
-                 sample: NDArray[Any], form: Callable[[int], Form | None] | None = None) -> None:
+                 sample: NDArray[Any], form: Callable[[int], Form | None] | None = None, is_in_memory: bool = False) -> None:
         if sample.ndim not in (1, 2):
             raise ValueError(f"companion {name!r} must have arrays [entries] or [entries, values], not {sample.shape}")
         if sample.dtype.name not in _ELEMENTS:
             raise ValueError(f"companion {name!r} must have {', '.join(_ELEMENTS)}, not {sample.dtype}")
         self.element = _ELEMENTS[sample.dtype.name]
         self.values = 1 if sample.ndim == 1 else sample.shape[1]
+        self.is_in_memory = is_in_memory
         self._dtype = np.dtype(COMPANION_DTYPES[self.element])
         self._read = read
         self._place = place
@@ -69,7 +70,8 @@ def entries_of(companions: Mapping[str, Any], catalog: _core.Catalog, processes:
     """The companions of these sources for the streams of a catalog. Raises ValueError if their lengths do not fit."""
     entries = [_entry(name, source, catalog) for name, source in companions.items()]
     for entry in entries:
-        entry[-1].read_in(processes, f"companion {entry[0]!r}")
+        if not entry[-1].is_in_memory:
+            entry[-1].read_in(processes, f"companion {entry[0]!r}")
     return entries
 
 
@@ -101,16 +103,9 @@ def _of_arrays(name: str, arrays: Sequence[Any] | NDArray[Any], ratio: Mapping[s
             raise ValueError(f"companion {name!r}: stream {i} has {arrays[i]!r} instead of an array of entries")
     frames_per_entry, entries_per_frame = ratio_of(name, ratio, lambda i: len(kept[i]), catalog)
     sample = next((array for array in kept if len(array)), np.zeros(0, np.float32))
-    source = SourceOfEntries(name, _Arrays(kept).read, lambda i: kept[i], sample, lambda i: form_of(kept[i]))
+    source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample,
+                             lambda i: form_of(kept[i]), is_in_memory=True)
     return name, source.element, source.values, frames_per_entry, entries_per_frame, source
-
-
-class _Arrays:
-    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
-        self._arrays = arrays
-
-    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
-        return self._arrays[i][begin : begin + n]
 
 
 def _of_object(name: str, streams: Any, ratio: Mapping[str, int], catalog: _core.Catalog) -> Entry:

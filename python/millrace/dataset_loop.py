@@ -160,17 +160,20 @@ class DatasetLoop(DatasetProperties):
         """Ends the threads and processes. The next batch starts them again. Kept batches stay valid. Does not wait for a
         call of ``augment`` or of a reader that takes longer than 0.1 s: the thread ends after it."""
         self._stop()
-        if isinstance(self._feed, LocalFeed):
-            self._feed.end_processes()
-        self._closed = True
+        self._end_processes()
 
     def _stop(self) -> None:
         """Ends the threads."""
         if self._loader is None:
             return
         self._loader.stop()
-        if self._loader.left_behind and isinstance(self._feed, LocalFeed):  # the thread may wait for a process
+        if self._loader.left_behind:  # the thread may wait for a process
+            self._end_processes()
+
+    def _end_processes(self) -> None:
+        if isinstance(self._feed, LocalFeed):
             self._feed.end_processes()
+            self._closed = True
 
     def compare_ranks(self) -> None:
         """Compares the plans of all ranks by ``torch.distributed``, if it is initialized for this world.

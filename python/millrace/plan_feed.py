@@ -219,7 +219,8 @@ def _open_part(part: Part, request: Request, files: list[File], progress: Progre
         return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
                                 request.pipeline, files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)
-    streams.read_in(processes, type(part.source).__name__)
+    if not isinstance(part.source, Arrays):  # threads read them in place
+        streams.read_in(processes, type(part.source).__name__)
     dim, channels = keys.get("dim"), keys.get("channels")
     features = dim is not None or (channels is None and streams.values > 1)
     for key, given in ("dim", dim), ("channels", channels):

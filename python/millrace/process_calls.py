@@ -11,8 +11,9 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 
 _HEAD = struct.Struct("=II")  # bytes of the request, and 1 if the descriptor of new shared memory comes with it
 _ANSWER_HEAD = struct.Struct("=I")
-_ORPHAN_PERIOD = 1.0  # seconds: how often a process that waits looks whether the one that started it has ended
 
 
 class Served(Protocol):
@@ -31,22 +31,26 @@ class Served(Protocol):
         ...
 
 
-def serve(connection: socket.socket, functions: Sequence[Served], inherited: Sequence[tuple[int, int]]) -> None:
-    """Answers the requests of a connection up to its end. ``inherited``: sockets that a fork has copied, with their inodes.
-    They are closed here, so that the other processes see the end of their connections."""
+def serve(connection: socket.socket, functions: Sequence[Served], owner: int, blocked: Iterable[int] = (),
+          inherited: Sequence[tuple[int, int]] = ()) -> None:
+    """Answers the requests of a connection up to its end, or up to that of the process ``owner``.
+
+    ``blocked``: the signals that are blocked here. ``inherited``: sockets that a fork has copied, with their inodes. They are
+    closed here, so that the other processes see the end of their connections."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes, and the one that trains ends the others
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     for descriptor, inode in inherited:
         with contextlib.suppress(OSError):  # it was closed before the fork
             if os.fstat(descriptor).st_ino == inode:
                 os.close(descriptor)
     if "torch" in sys.modules:  # its threads do not exist after a fork
         sys.modules["torch"].set_num_threads(1)
-    parent, own = os.getppid(), os.getpid()
+    threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+    own = os.getpid()
+    connection.sendall(_ANSWER_HEAD.pack(0))  # it is ready
     memory: mmap.mmap | None = None
     while True:
-        while not select.select([connection], [], [], _ORPHAN_PERIOD)[0]:
-            if os.getppid() != parent:
-                return
         head, descriptors, _, _ = socket.recv_fds(connection, _HEAD.size, 1)
         if not head:
             return
@@ -56,10 +60,19 @@ def serve(connection: socket.socket, functions: Sequence[Served], inherited: Seq
             os.close(descriptors[0])
         request = json.loads(_received(connection, size))
         assert memory is not None
-        answer = json.dumps(_answer(functions[request["source"]], request, memory)).encode()
-        if os.getpid() != own:
-            os._exit(0)  # the function has forked, and this is the new process
+        answer = json.dumps(_answer(functions[request["source"]], request, memory, own)).encode()
         connection.sendall(_ANSWER_HEAD.pack(len(answer)) + answer)
+
+
+def _end_with(owner: int) -> None:
+    """Ends this process with its owner, also while a function runs."""
+    try:
+        ends = select.poll()
+        ends.register(os.pidfd_open(owner), select.POLLIN)
+        ends.poll()
+    except ProcessLookupError:
+        pass
+    os._exit(0)
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -73,14 +86,17 @@ def _received(connection: socket.socket, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _answer(function: Served, request: dict[str, Any], memory: mmap.mmap) -> dict[str, Any]:
+def _answer(function: Served, request: dict[str, Any], memory: mmap.mmap, own: int) -> dict[str, Any]:
     try:
         at, given = 0, []
         for size in request["given"]:
             given.append(np.frombuffer(memory, np.uint8, size, at).copy())  # the function may keep it
             at += _aligned(size)
         end, returned = at + request["room"], []
-        for array in function.serve(request, given):
+        arrays = function.serve(request, given)
+        if os.getpid() != own:
+            os._exit(0)  # the function has forked, and this is the new process
+        for array in arrays:
             if at + array.nbytes > end:
                 raise ValueError(f"{array.nbytes} bytes were returned; there is room for {end - at}")
             np.frombuffer(memory, np.uint8, array.nbytes, at)[:] = array.reshape(-1).view(np.uint8)
@@ -90,7 +106,13 @@ def _answer(function: Served, request: dict[str, Any], memory: mmap.mmap) -> dic
     except BaseException as error:
         summary = traceback.format_exception_only(error)
         lines = traceback.format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
+        if os.getpid() != own:
+            os._exit(0)
         return {"error": "".join([*summary, *lines]).rstrip("\n")}
+    finally:
+        for stream in sys.stdout, sys.stderr:  # the process is ended without a chance to do it
+            if stream is not None:
+                stream.flush()
 
 
 def _aligned(size: int) -> int:

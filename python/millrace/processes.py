@@ -5,7 +5,9 @@ import multiprocessing
 import multiprocessing.context
 import os
 import pickle
+import signal
 import socket
+import threading
 import weakref
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
@@ -24,7 +26,7 @@ class Processes:
     def __init__(self, count: int, method: str, seconds: float) -> None:
         self._starter = _Starter(method)
         self.pool = _core.ProcessPool(count, seconds, self._starter)
-        self._end = weakref.finalize(self, _end, self.pool, self._starter.running)
+        self._end = weakref.finalize(self, _end, self.pool, self._starter)
 
     def add(self, name: str, function: Served) -> int:
         """The number of the function in the processes. ``name`` is for errors. The function must not refer to this object."""
@@ -33,13 +35,16 @@ class Processes:
 
     def start(self) -> None:
         """Starts the processes that do not run. Raises TypeError for a function that cannot be pickled."""
-        if os.getpid() == self._starter.owner:  # a forked process calls the functions itself
-            self._starter.check()
+        if os.getpid() != self._starter.owner:  # a forked process calls the functions itself
+            return
+        try:
             self.pool.start()
+        except RuntimeError as error:
+            raise (self._starter.error or error) from None
 
     def stop(self) -> None:
         """Ends the processes, also in a call."""
-        _end(self.pool, self._starter.running)
+        _end(self.pool, self._starter)
 
 
 def processes_of(count: int, method: str, seconds: float) -> Processes | None:
@@ -61,39 +66,59 @@ class _Starter:
         self.functions: list[tuple[str, Served]] = []
         self.running: dict[int, BaseProcess] = {}
         self.owner = os.getpid()
+        self.error: Exception | None = None  # raised by the last start
         self._method = method
         self._context: multiprocessing.context.BaseContext = multiprocessing.get_context(method)
-        self._ours: dict[int, tuple[int, int]] = {}  # descriptors of this process's ends, and their numbers in the system
-        self._checked = False
-
-    def check(self) -> None:
-        if self._checked or self._method == "fork":
-            return
-        for name, function in self.functions:
-            try:
-                ForkingPickler.dumps(function)
-            except (pickle.PicklingError, TypeError, AttributeError) as error:
-                raise TypeError(f"{name} cannot be pickled, which start_method={self._method!r} needs ({error}): define it in"
-                                " a module, without open files and lambdas, or use start_method=\"fork\"") from None
-        self._checked = True
+        self._signals = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # those blocked here; a thread that fills blocks all
 
     def __call__(self, number: int) -> tuple[int, int]:
-        """Starts process ``number``. Returns descriptors of a socket and of the process."""
+        """Starts process ``number``. Returns descriptors of the process and of a socket."""
+        self.error = None
+        try:
+            with _starts:
+                return self._start(number)
+        except Exception as error:
+            self.error = self._named(error)
+            raise self.error from None
+
+    def _start(self, number: int) -> tuple[int, int]:
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            forks = self._method == "fork"
-            self._ours[number] = ours.fileno(), os.fstat(ours.fileno()).st_ino
+            _ours[ours.fileno()] = os.fstat(ours.fileno()).st_ino
+            inherited = tuple(_ours.items()) if self._method == "fork" else ()
             process = self._context.Process(  # type: ignore[attr-defined]
                 target=serve, name=f"millrace-{number}", daemon=True,
-                args=(theirs, [function for _, function in self.functions], tuple(self._ours.values()) if forks else ()))
+                args=(theirs, [function for _, function in self.functions], self.owner, self._signals, inherited))
             process.start()
             self.running[number] = process
-            return ours.detach(), os.pidfd_open(process.pid)
+            try:
+                return os.pidfd_open(process.pid), ours.detach()
+            except OSError:
+                process.kill()
+                raise
+
+    def _named(self, error: Exception) -> Exception:
+        """The error with the name of the function that cannot be pickled, if this is the reason."""
+        if self._method != "fork":
+            for name, function in self.functions:
+                try:
+                    ForkingPickler.dumps(function)
+                except (pickle.PicklingError, TypeError, AttributeError, ValueError) as reason:
+                    return TypeError(f"{name} cannot be pickled, which start_method={self._method!r} needs ({reason}): define it"
+                                     " in a module, without open files and lambdas, or use start_method=\"fork\"")
+                except RuntimeError:  # a lock or a value of multiprocessing can only be pickled for a new process
+                    pass
+        return error
 
 
-def _end(pool: _core.ProcessPool, running: dict[int, BaseProcess]) -> None:
+_starts = threading.Lock()  # between the making of a socket and the fork: no other process must get it
+_ours: dict[int, int] = {}  # descriptors of this process's ends of all sockets, and their inodes
+
+
+def _end(pool: _core.ProcessPool, starter: _Starter) -> None:
+    if os.getpid() != starter.owner:
+        return
     pool.stop()
-    for process in running.values():
-        if process._parent_pid == os.getpid():  # type: ignore[attr-defined]
-            process.join(1)
-    running.clear()
+    for process in list(starter.running.values()):
+        process.join(1)
+    starter.running.clear()

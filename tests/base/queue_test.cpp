@@ -28,10 +28,11 @@ TEST_CASE("many queued values need one wake-up") {
 
 TEST_CASE("a consumer that waits for several values sleeps until they are there, or it is woken") {
   Queue<int> queue(9);
-  std::atomic<int> waited{0};
+  std::atomic<int> waited{0}, woken{0};
   std::jthread consumer([&] {
     for (std::vector<int> values; !queue.closed(); waited += static_cast<int>(values.size())) {
       queue.wait_for(3, Time::max());
+      ++woken;
       queue.drain(values);
     }
   });
@@ -48,6 +49,7 @@ TEST_CASE("a consumer that waits for several values sleeps until they are there,
   (void)queue.try_push(std::span(two));
   queue.wake();
   CHECK(has(9));
+  CHECK(woken == 3);  // once for each of the above
   queue.close();
 }
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions in processes that fail, hang, or end their process."""
+import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -36,12 +40,12 @@ class Faults(DatasetTest):
 
     def test_a_call_that_does_not_return_is_an_error_of_its_stream(self):
         self.assertIn("augment: it has not returned in time, and its process was ended",
-                      self.error("hangs", longest_call=0.5))
+                      self.error("hangs", longest_call=5))
 
     def test_with_skip_the_other_streams_are_delivered(self):
         for how in "raises", "ends", "hangs":
             with self.subTest(how):
-                data = self.data(Fails(how), on_error="skip", longest_call=2)
+                data = self.data(Fails(how), on_error="skip", longest_call=5)
                 rows = [row for batch in data for row in batch.framed]
                 self.assertEqual({row.stream for row in rows}, set(range(len(LENGTHS))) - {2})
                 self.assertEqual([(failed.stream, failed.reason) for failed in data.failed], [(2, "function")])
@@ -82,6 +86,32 @@ class Faults(DatasetTest):
         hangs.unlink()
         self.assertEqual(first.step, 0)
         self.assertEqual([batch.step for batch in data], list(range(1, len(data))))
+
+    def test_a_program_ends_after_a_process_was_replaced(self):
+        program = f"""
+import os, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import millrace
+from pool_streams import Fails, Streams
+data = millrace.Dataset(Streams(), chunk={{"size": 4}}, slots=2, processes=2, augment=Fails("ends"), on_error="skip")
+print(sum(len(batch.framed) for batch in data) > 0)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+
+    def test_a_text_that_is_not_utf_8_is_kept(self):
+        def fail(stream, generator):
+            raise ValueError("caf\udce9 is gone")
+
+        with self.assertRaisesRegex(millrace.DataError, "augment: ValueError: caf.* is gone"):
+            contents(self.data(fail))
+
+    def test_a_process_that_closes_its_connection_is_ended(self):
+        data = self.data(Fails("closes"))
+        with self.assertRaisesRegex(millrace.DataError, "augment: its process has closed its connection"):
+            contents(data)
+        data.close()
+        self.assertEqual(multiprocessing.active_children(), [])
 
     def test_a_function_that_cannot_be_pickled_is_named(self):
         for method in "forkserver", "spawn":

@@ -91,6 +91,10 @@ class Fails:
     def is_killed(self, stream):
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def closes(self, stream):
+        os.closerange(3, 1000)
+        time.sleep(600)
+
     def hangs(self, stream):
         while True:
             time.sleep(1)
@@ -107,3 +111,34 @@ class Fails:
     def forks(self, stream):
         """Both processes return."""
         os.fork()
+
+
+def louder(stream, generator):
+    """Needs no companion."""
+    stream.frames = (stream.frames * generator.uniform(0.3, 1)).astype(np.int16)
+    return stream
+
+
+class Halves:
+    """Takes away about a half of the frames."""
+
+    def frames(self, n, generator):
+        return n // 2 + int(generator.integers(0, 100))
+
+    def __call__(self, stream, generator):
+        stream.frames = stream.frames[:self.frames(len(stream.frames), generator)]
+        return stream
+
+
+halves = Halves()
+
+
+def fails_with_s03(stream, generator):
+    if stream.name == "s03":
+        raise RuntimeError("no luck")
+    return stream
+
+
+def hangs(stream, generator):
+    with open(os.environ["CALLED"], "w"):
+        time.sleep(600)

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,8 +11,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -20,9 +21,10 @@ namespace millrace::training {
 
 namespace {
 
-constexpr std::size_t least_memory = 1 << 20;    // bytes
+constexpr std::size_t unit = 1 << 20;            // bytes of memory
+constexpr std::size_t kept = 64 << 20;           // bytes of memory that later calls need not use
 constexpr std::uint32_t most_answer = 64 << 20;  // bytes
-constexpr int end_wait = 1000;  // ms; from the end of the socket to that of the process
+constexpr auto start_limit = std::chrono::minutes(5);  // for an interpreter and its imports
 
 // Milliseconds up to the deadline, for poll(): at most a second, so that any deadline fits.
 int wait_until(Time deadline) {
@@ -30,44 +32,56 @@ int wait_until(Time deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
 }
 
+// A deadline that does not overflow.
+Time deadline_after(Duration longest) {
+  return Clock::now() + std::min<Duration>(longest, std::chrono::hours(1'000'000));
+}
+
 }  // namespace
 
+// Processes that are forked later get neither the mapping nor the descriptor: they would keep the
+// memory alive when this process has replaced it.
 MutableBytes ProcessChannel::memory(std::size_t bytes) {
-  if (!memory_ || memory_->bytes().size() < bytes) {
+  const std::size_t have = memory_ ? memory_->bytes().size() : 0;
+  if (!memory_ || have < bytes || (have > kept && bytes < have / 4)) {
     memory_.reset();
-    memory_ = SharedMemory::create(std::bit_ceil(std::max(bytes, least_memory)));
+    memory_ = SharedMemory::create((bytes + bytes / 8 + unit - 1) / unit * unit + unit);
+    ::madvise(memory_->bytes().data(), memory_->bytes().size(), MADV_DONTFORK);
     is_new_ = true;
   }
   return memory_->bytes();
 }
 
-std::optional<std::string> ProcessChannel::call(std::string_view request, Time deadline) {
+std::optional<std::string> ProcessChannel::call(std::string_view request, Duration longest) {
   std::uint32_t bytes = 0;
-  std::string answer;
-  if (send(request) && receive(std::as_writable_bytes(std::span(&bytes, 1)), deadline) &&
-      bytes <= most_answer) {
-    answer.resize(bytes);
-    if (receive(std::as_writable_bytes(std::span(answer)), deadline)) return answer;
+  const MutableBytes head = std::as_writable_bytes(std::span(&bytes, 1));
+  Time deadline = Clock::now() + start_limit;
+  if (is_ready_ || receive(head, deadline)) {
+    is_ready_ = true;
+    deadline = deadline_after(longest);
+    std::string answer;
+    if (send(request, deadline) && receive(head, deadline) && bytes <= most_answer) {
+      answer.resize(bytes);
+      if (receive(std::as_writable_bytes(std::span(answer)), deadline)) return answer;
+    }
   }
-  if (Clock::now() < deadline) {
+  if (Clock::now() < deadline)
     end_ = end_of_process();
-  } else {
-    kill();
+  else
     end_ = "it has not returned in time, and its process was ended";
-  }
+  kill();
   return std::nullopt;
 }
 
-bool ProcessChannel::send(std::string_view request) {
+bool ProcessChannel::send(std::string_view request, Time deadline) {
   std::array<std::uint32_t, 2> head{static_cast<std::uint32_t>(request.size()),
                                     std::uint32_t{is_new_}};
-  std::array<iovec, 2> parts{iovec{head.data(), sizeof head},
-                             iovec{const_cast<char*>(request.data()), request.size()}};
+  iovec part{head.data(), sizeof head};
   msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  if (std::exchange(is_new_, false)) {
+  if (is_new_) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
@@ -77,31 +91,45 @@ bool ProcessChannel::send(std::string_view request) {
     const int descriptor = memory_->descriptor();
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   }
-  ssize_t sent = 0;
-  do sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  if (sent < static_cast<ssize_t>(sizeof head)) return false;
-  for (std::string_view rest = request.substr(static_cast<std::size_t>(sent) - sizeof head);
-       !rest.empty();) {
-    sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno != EINTR) return false;
-    rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
+  // The socket is empty, so the head is sent as a whole.
+  if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(sizeof head))
+    return false;
+  if (std::exchange(is_new_, false)) memory_->close_descriptor();
+  while (!request.empty()) {
+    if (!wait(POLLOUT, deadline)) return false;
+    const ssize_t sent =
+        ::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EINTR && errno != EAGAIN) return false;
+    request.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
   }
   return true;
 }
 
 bool ProcessChannel::receive(MutableBytes into, Time deadline) {
   while (!into.empty()) {
-    pollfd waits{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waits, 1, wait_until(deadline));
-    if (ready == 0 && Clock::now() >= deadline) return false;
-    if (ready <= 0) continue;
-    const ssize_t received = ::recv(socket_.get(), into.data(), into.size(), 0);
-    if (received < 0 && errno == EINTR) continue;
+    if (!wait(POLLIN, deadline)) return false;
+    const ssize_t received = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
+    if (received < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (received <= 0) return false;
     into = into.subspan(static_cast<std::size_t>(received));
   }
   return true;
+}
+
+// A process that it has forked may hold its socket: then only the end of the process itself shows.
+bool ProcessChannel::wait(short event, Time deadline) const {
+  for (;;) {
+    std::array<pollfd, 2> waits{pollfd{socket_.get(), event, 0}, {process_.get(), POLLIN, 0}};
+    const int ready = ::poll(waits.data(), waits.size(), wait_until(deadline));
+    if (ready > 0) return waits[0].revents != 0;
+    if (ready == 0 && Clock::now() >= deadline) return false;
+  }
+}
+
+bool ProcessChannel::has_ended() const {
+  pollfd waits{process_.get(), POLLIN, 0};
+  return ::poll(&waits, 1, 0) > 0;
 }
 
 void ProcessChannel::kill() const {
@@ -110,18 +138,17 @@ void ProcessChannel::kill() const {
 
 // A child of this process has a status, which stays for the one that started it.
 std::string ProcessChannel::end_of_process() const {
-  pollfd waits{.fd = process_.get(), .events = POLLIN, .revents = 0};
-  (void)::poll(&waits, 1, end_wait);
+  pollfd waits{process_.get(), POLLIN, 0};
+  // The end of its socket comes before that of the process.
+  if (::poll(&waits, 1, 1000) == 0) return "its process has closed its connection";
   siginfo_t status{};
-  if (::waitid(P_PIDFD, static_cast<id_t>(process_.get()), &status, WEXITED | WNOHANG | WNOWAIT) ==
-          0 &&
-      status.si_pid != 0) {
-    if (status.si_code == CLD_EXITED)
-      return "its process has ended with exit code " + std::to_string(status.si_status);
-    return "its process was ended by signal " + std::to_string(status.si_status) + " (" +
-           ::strsignal(status.si_status) + ")";
-  }
-  return "its process has ended";
+  const auto process = static_cast<id_t>(process_.get());
+  if (::waitid(P_PIDFD, process, &status, WEXITED | WNOHANG | WNOWAIT) != 0 || status.si_pid == 0)
+    return "its process has ended";
+  if (status.si_code == CLD_EXITED)
+    return "its process has ended with exit code " + std::to_string(status.si_status);
+  return "its process was ended by signal " + std::to_string(status.si_status) + " (" +
+         ::strsignal(status.si_status) + ")";
 }
 
 }  // namespace millrace::training

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "schemas/json_text.h"
+
 namespace millrace::training {
 
 namespace {
@@ -37,9 +39,7 @@ std::optional<ProcessPool::Values> values_of(const json::value& sizes, Bytes roo
 ProcessPool::ProcessPool(std::size_t processes, Duration longest, Start start)
     : longest_(longest), start_(std::move(start)), owner_(::getpid()), processes_(processes) {}
 
-ProcessPool::~ProcessPool() {
-  if (is_usable()) stop();
-}
+ProcessPool::~ProcessPool() { stop(); }
 
 // A process that take() has marked.
 struct ProcessPool::Busy {
@@ -70,9 +70,11 @@ void ProcessPool::start(Process& process) {
   auto started = start_(static_cast<std::size_t>(&process - processes_.data()));
   const std::lock_guard lock(mutex_);
   process.channel.emplace(std::move(started));
+  if (stopped_) process.channel->kill();
 }
 
 void ProcessPool::stop() {
+  if (!is_usable()) return;
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   for (Process& process : processes_) {
@@ -108,11 +110,18 @@ void ProcessPool::give_back(Process& process) {
   free_.notify_one();
 }
 
+void ProcessPool::drop(Process& process) {
+  const std::lock_guard lock(mutex_);
+  process.channel.reset();
+}
+
+// The end of a process that was idle is not the fault of a call.
 Result<ProcessPool::Values, ReadError> ProcessPool::call(const ProcessCall& call) {
   Process* const process = take();
   if (!process) return ReadError{call.fault, call.name + ": the processes were ended"};
   const Busy busy{*this, *process};
   try {
+    if (process->channel && process->channel->has_ended()) drop(*process);
     if (!process->channel) start(*process);
   } catch (const std::exception& error) {
     return ReadError{call.fault, call.name + ": " + error.what()};
@@ -135,15 +144,14 @@ Result<ProcessPool::Values, ReadError> ProcessPool::call_in(Process& process,
     request += std::to_string(given.size());
   }
   request += "],\"room\":" + std::to_string(call.room) + '}';
-  const auto answer = process.channel->call(request, Clock::now() + longest_);
+  const auto answer = process.channel->call(request, longest_);
   if (!answer) {
     const std::string end = process.channel->end();
-    const std::lock_guard lock(mutex_);
-    process.channel.reset();
+    drop(process);
     return ReadError{call.fault, call.name + ": " + end};
   }
   boost::system::error_code failed;
-  const json::value parsed = json::parse(*answer, failed);
+  const json::value parsed = json::parse(without_bytes(*answer), failed);
   const json::object* const object = failed ? nullptr : parsed.if_object();
   if (const json::value* error = object ? object->if_contains("error") : nullptr;
       error && error->is_string())

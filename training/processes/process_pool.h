@@ -51,7 +51,8 @@ class ProcessPool {
   bool is_usable() const;
   // Starts the processes that do not run. Throws the exceptions of Start.
   void start();
-  // Ends all processes. Calls return errors, up to the next start().
+  // Ends all processes. Calls return errors, up to the next start(). Does nothing in a forked
+  // process.
   void stop();
 
   // Returns the values of the function. Waits for a process that is free, and for the answer.
@@ -66,6 +67,7 @@ class ProcessPool {
 
   Process* take();
   void start(Process& process);
+  void drop(Process& process);
   void give_back(Process& process);
   Result<Values, ReadError> call_in(Process& process, const ProcessCall& call);
 

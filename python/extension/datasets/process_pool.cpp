@@ -23,14 +23,14 @@ namespace nb = nanobind;
 using training::ProcessChannel;
 using training::ProcessPool;
 
-// `start(i)` returns a socket and a pidfd of a new process. It may be called on any thread.
+// `start(i)` returns a pidfd and a socket of a new process. It may be called on any thread.
 void make_pool(ProcessPool* into, std::size_t processes, double seconds, nb::callable start) {
   const auto kept = std::make_shared<KeptObject>(std::move(start));
   const auto call = [kept](std::size_t number) -> ProcessChannel {
     const EnsuredGil held;
     try {
       const nb::object made = called([&] { return kept->get()(number); });
-      return {FileDescriptor(nb::cast<int>(made[0])), FileDescriptor(nb::cast<int>(made[1]))};
+      return {FileDescriptor(nb::cast<int>(made[1])), FileDescriptor(nb::cast<int>(made[0]))};
     } catch (nb::python_error& error) {
       throw std::runtime_error(
           failure_of(error, training::DataFault::function, "a process cannot be started").message);

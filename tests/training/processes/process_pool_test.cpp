@@ -57,11 +57,22 @@ class Processes {
             FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)))};
   }
 
+  // They wait for their parent.
+  void kill_all() {
+    for (const pid_t child : children_) {
+      ::kill(child, SIGKILL);
+      siginfo_t status{};
+      (void)::waitid(P_PID, static_cast<id_t>(child), &status, WEXITED | WNOWAIT);
+    }
+  }
+
   std::atomic<int> started{0};
 
  private:
   void serve(FileDescriptor socket, pid_t child) {
     std::optional<SharedMemory> memory;
+    const std::uint32_t ready = 0;
+    (void)::send(socket.get(), &ready, sizeof ready, MSG_NOSIGNAL);
     for (;;) {
       std::array<std::uint32_t, 2> head{};
       iovec part{head.data(), sizeof head};
@@ -203,6 +214,32 @@ TEST_CASE("a process that ends is an error of its call, and the next call has a 
   CHECK(one.error(call_with()) == "augment: its process was ended by signal 9 (Killed)");
   CHECK(one.pool.call(call_with()).has_value());
   CHECK(one.processes.started == 2);
+}
+
+TEST_CASE("a process that has ended while it was idle is replaced, without an error") {
+  Pool one([](const std::string&, MutableBytes) { return R"({"returned":[]})"; });
+  CHECK(one.pool.call(call_with()).has_value());
+  one.processes.kill_all();
+  CHECK(one.pool.call(call_with()).has_value());
+  CHECK(one.processes.started == 2);
+}
+
+TEST_CASE("a process that ends while another one has its socket is seen to end") {
+  Processes* processes = nullptr;
+  std::binary_semaphore returns(0);
+  Pool one([&](const std::string&, MutableBytes) {
+    processes->kill_all();
+    returns.acquire();
+    return "";
+  });
+  processes = &one.processes;
+  CHECK(one.error(call_with()) == "augment: its process was ended by signal 9 (Killed)");
+  returns.release();
+}
+
+TEST_CASE("an answer may have bytes that are not UTF-8, as those of file names") {
+  Pool one([](const std::string&, MutableBytes) { return R"({"error":"caf\udce9"})"; });
+  CHECK(one.error(call_with()).starts_with("augment: caf"));
 }
 
 TEST_CASE("a call has a longest time, after which its process is ended") {
