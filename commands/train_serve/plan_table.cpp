@@ -92,6 +92,21 @@ Result<PlanTable, PlanTableError> read_plan_table(const ConfigTable& table, int 
       const auto* epochs = std::get_if<std::int64_t>(&entry.value.value);
       if (!epochs || *epochs < 1) return wrong("must be a whole number of 1 or more");
       plan.epochs = static_cast<std::uint64_t>(*epochs);
+    } else if (entry.key == "augment" || entry.key == "python") {
+      const auto* text = std::get_if<std::string>(&entry.value.value);
+      const bool names = text && text->find(':') != std::string::npos;
+      if (entry.key == "augment" && !names) return wrong("must be \"MODULE:FUNCTION\"");
+      if (!text || text->empty()) return wrong("must be the path of a program");
+      (entry.key == "augment" ? plan.augment.function : plan.augment.python) = *text;
+    } else if (entry.key == "processes" || entry.key == "longest_call") {
+      const auto* number = std::get_if<std::int64_t>(&entry.value.value);
+      const bool is_time = entry.key == "longest_call";
+      if (!number || *number < 1 || *number > (is_time ? 1'000'000 : 1024))
+        return wrong(is_time ? "must be 1 to 1000000 seconds" : "must be 1 to 1024");
+      if (is_time)
+        plan.augment.longest_call = std::chrono::seconds(*number);
+      else
+        plan.augment.processes = static_cast<std::uint32_t>(*number);
     } else if (entry.key == "streams") {
       auto streams = streams_of(entry.value);
       if (!streams) return streams.error();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "commands/console/command_line.h"
+#include "commands/train_serve/served_function.h"
 #include "commands/train_serve/train_options.h"
 #include "commands/train_serve/train_server.h"
 #include "service/log/log_writer.h"
@@ -37,9 +38,20 @@ training::ServedPlan served_plan(OpenedDataset opened, const PlanTable& plan) {
 Result<training::ServedPlan, PlanError> open(const PlanTable& plan) {
   auto opened = training::open_dataset(plan.keys);
   if (!opened) return opened.error();
+  ServedFunction served;
+  if (!plan.augment.function.empty())
+    served = start_function(plan.augment, plan.keys.plan.seed, opened->catalog);
+  if (served.changes_lengths)
+    opened->options.frames = [catalog = opened->catalog, function = served.function](
+                                 std::uint64_t epoch, std::uint64_t stream, std::uint32_t copy) {
+      return function->frames({epoch, stream, copy}, catalog->frames(stream));
+    };
   const auto checked = make_plan(*opened->catalog, opened->options, {});
   if (!checked) return checked.error();
-  return served_plan(std::move(*opened), plan);
+  auto made = served_plan(std::move(*opened), plan);
+  if (served.function) made.threads = std::max(made.threads, plan.augment.processes);
+  made.function = std::move(served.function);
+  return made;
 }
 
 void run(const TrainOptions& options, training::ServedPlan served) {

@@ -5,12 +5,11 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from millrace import _core
 from millrace.elements import COMPANION_DTYPES, DTYPES
 from millrace.stream_sources import checked, converted
 
@@ -32,10 +31,20 @@ class WholeStream:
 Augment = Callable[[WholeStream, np.random.Generator], WholeStream]
 
 
+class Formats(Protocol):
+    """The types of the frames and of the companions of a catalog."""
+
+    @property
+    def frame_type(self) -> tuple[str, int, float, bool]: ...
+
+    @property
+    def companions(self) -> list[tuple[str, str, int, int, int]]: ...
+
+
 class SourceOfChanges:
     """Calls ``augment`` for the extension, in this process or in others. Can be pickled if ``augment`` can."""
 
-    def __init__(self, augment: Augment, seed: int, catalog: _core.Catalog) -> None:
+    def __init__(self, augment: Augment, seed: int, catalog: "Formats") -> None:
         self._augment = augment
         self._lengths = getattr(augment, "frames", None)
         self._seed = seed
@@ -79,7 +88,11 @@ class SourceOfChanges:
         return converted(array, frames.dtype, "augment: frames"), arrays
 
     def serve(self, request: dict[str, Any], given: list[NDArray[np.uint8]]) -> list[NDArray[Any]]:
-        """The call of another process."""
+        """The call of another process. A server also asks for lengths."""
+        if "changes_lengths" in request:
+            return [np.array([self.changes_lengths], np.uint64)]
+        if "frames" in request:
+            return [np.array([self.frames(request["epoch"], request["copy"], request["name"], request["frames"])], np.uint64)]
         frames = given[0].view(self._dtype).reshape(-1, self._values)
         companions = [array.view(COMPANION_DTYPES[entry[1]]).reshape(-1, entry[2])
                       for entry, array in zip(self._companions, given[1:])]

@@ -24,6 +24,7 @@ class ProcessFunction final : public StreamFunction {
   std::uint64_t frames(const StreamCopy& stream, std::uint64_t frames) override {
     return here_->frames(stream, frames);
   }
+  void stop() override { pool_->stop(); }
 
  private:
   const std::shared_ptr<const Catalog> catalog_;

@@ -293,15 +293,13 @@ void PlanHost::free(std::unique_ptr<TrainerFeed> feed) noexcept {
 
 void PlanHost::stop() noexcept {
   stopped_ = true;
+  if (settings_.served.function) settings_.served.function->stop();
   while (!trainers_.empty()) {
     AttachedTrainer& trainer = trainers_.begin()->second;
     WorkerConnection& link = *trainer.link;
     const bool welcomed = trainer.feed != nullptr;
     remove(trainer);
-    if (welcomed)
-      link.send_bye();
-    else
-      link.refuse(stopping);
+    welcomed ? link.send_bye() : link.refuse(stopping);
   }
   timer_.cancel();
 }

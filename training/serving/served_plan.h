@@ -14,6 +14,7 @@
 #include "training/contract/catalog.h"
 #include "training/contract/plan.h"
 #include "training/contract/plan_options.h"
+#include "training/filling/streams/stream_function.h"
 
 namespace millrace::training {
 
@@ -21,10 +22,11 @@ namespace millrace::training {
 struct ServedPlan {
   std::shared_ptr<const Catalog> catalog;
   PlanOptions options;
-  std::optional<std::uint64_t> epochs;  // the plan ends after them; nullopt: it has no end
-  RowFormat format;                     // in which batches are written
-  std::uint32_t threads = 1;            // that fill the batches of one trainer; at least 1
-  bool skip_failed = false;             // as FillerSettings::skip_failed
+  std::optional<std::uint64_t> epochs;         // the plan ends after them; nullopt: it has no end
+  RowFormat format;                            // in which batches are written
+  std::uint32_t threads = 1;                   // that fill the batches of one trainer; at least 1
+  bool skip_failed = false;                    // as FillerSettings::skip_failed
+  std::shared_ptr<StreamFunction> function{};  // null: streams are not changed
 };
 
 // The most bytes of a batch, in the layout of a slab.

@@ -29,7 +29,8 @@ TrainerFeed::TrainerFeed(const ServedPlan& served, std::shared_ptr<Epochs> epoch
                          const FailedStreams& failed)
     : memory_(std::move(memory)),
       filler_(served.catalog, std::move(epochs), *memory_,
-              settings_of(served, trainer, memory_->count(), std::move(on_filled))) {
+              settings_of(served, trainer, memory_->count(), std::move(on_filled)),
+              served.function) {
   for (std::uint32_t buffer = memory_->count(); buffer > 0; --buffer) filler_.give(buffer - 1);
   filler_.set_failed(failed);
   filler_.start({trainer.epoch, trainer.step}, trainer.resets);

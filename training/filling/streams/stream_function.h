@@ -39,6 +39,9 @@ class StreamFunction {
 
   // The number of frames after change(), as in PlanOptions::frames. `frames` is the number before.
   virtual std::uint64_t frames(const StreamCopy&, std::uint64_t frames) { return frames; }
+
+  // Calls that are under way in other processes return an error, and so do later ones. Thread-safe.
+  virtual void stop() {}
 };
 
 }  // namespace millrace::training

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of Python that `millrace train-serve` calls in processes."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import pool_streams
+from datasets import contents
+from harness import MILLRACE, wait_for
+from training_server import TrainServer, write_speech
+
+import millrace
+
+KEYS = {"chunk": {"size": "10ms"}, "slots": 4, "dtype": "f32", "seed": 7}
+
+
+class ServedAugment(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        write_speech(self.folder / "speech")
+
+    def server(self, function, more=""):
+        server = TrainServer(self.folder, function, more=f'augment = "pool_streams:{function}"\npython = "{sys.executable}"\nprocesses = 2\n{more}')
+        self.addCleanup(server.kill)
+        return server
+
+    def test_batches_are_those_of_a_data_set_with_the_function(self):
+        for function in "louder", "halves":
+            with self.subTest(function):
+                own = millrace.Dataset(str(self.folder / "speech"), **KEYS, augment=getattr(pool_streams, function))
+                data = millrace.Dataset(self.server(function).unix)
+                for _ in range(2):
+                    self.assertEqual(contents(data), contents(own))
+                data.close()
+
+    def test_a_function_that_fails_is_an_error_of_its_stream(self):
+        data = millrace.Dataset(self.server("fails_with_s03").unix)
+        with self.assertRaisesRegex(millrace.DataError, "s03.*augment: RuntimeError: no luck"):
+            contents(data)
+        data.close()
+
+    def test_with_skip_the_stream_is_skipped(self):
+        data = millrace.Dataset(self.server("fails_with_s03", 'on_error = "skip"').unix)
+        contents(data)
+        self.assertEqual([failed.name for failed in data.failed], ["s03"])
+        data.close()
+
+    def test_a_server_ends_at_sigterm_while_a_function_hangs(self):
+        called = self.folder / "called"
+        with unittest.mock.patch.dict(os.environ, CALLED=str(called)):
+            server = self.server("hangs")
+        data = millrace.Dataset(server.unix)
+        self.addCleanup(data.close)
+        self.assertIsNone(data.next(timeout=0))
+        wait_for(called.exists, "the call")
+        self.assertEqual(server.stop(), 0)
+
+    def test_a_function_that_cannot_be_loaded_is_an_error_at_the_start(self):
+        for augment, python, text in [("pool_streams:nothing", sys.executable, "augment: its process has ended"),
+                                      ("nowhere:louder", sys.executable, "augment: its process has ended"),
+                                      ("pool_streams:louder", "/nowhere/python", "/nowhere/python: No such file"),
+                                      ("louder", sys.executable, 'must be "MODULE:FUNCTION"')]:
+            config = self.folder / "wrong.toml"
+            config.write_text(f'[listen]\nworkers = "unix:{self.folder}/w.sock"\nadmin = "127.0.0.1:0"\n[plan]\n'
+                              f'streams = "{self.folder}/speech"\nchunk = {{ size = "10ms" }}\nslots = 4\n'
+                              f'augment = "{augment}"\npython = "{python}"\n')
+            ended = subprocess.run([MILLRACE, "train-serve", config], capture_output=True, text=True, timeout=60)
+            self.assertEqual(ended.returncode, 1)
+            self.assertIn(text, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
