@@ -192,6 +192,15 @@ void add_options(Command& command, PlanArguments& into) {
            "Most frames of a batch, padding included; not stateful")
       .type("N");
   command
+      .add("--order", &into.options.order,
+           "Order of whole streams by length: sorted, sorted_reverse, laplace:BINS or "
+           "laplace:.STREAMS; not stateful")
+      .type("ORDER");
+  command
+      .add("--buckets", &into.options.bucket_count,
+           "Number of groups of whole streams by length; stateless only")
+      .type("N");
+  command
       .add("--packed-batch-size", &into.options.packed_batch_size,
            "Most frames of a batch without padding; RETURNN's modes only")
       .type("N");

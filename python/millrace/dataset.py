@@ -48,7 +48,8 @@ class Dataset(DatasetLoop):
         seed: int = 0,
         shuffle: bool = True,
         shuffle_window: int | None = None,
-        buckets: Sequence[int] | None = None,
+        order: str | None = None,
+        buckets: int | Sequence[int] | None = None,
         max_padded_frames: int | None = None,
         max_waste: float | None = None,
         drop_last: bool = True,
@@ -93,7 +94,9 @@ class Dataset(DatasetLoop):
         ``seed``: determines all random choices, together with the epoch.
         ``shuffle``: False: the streams come in the order of the catalog.
         ``shuffle_window``: the order is random only within windows of this number of streams.
-        ``buckets``: the longest windows of groups by length.
+        ``order``: whole streams by length, not for mode "stateful": "laplace:.1000" sorts each 1000 of the shuffled streams,
+        alternately ascending and descending; "laplace:8" sorts in 8 bins; "sorted", "sorted_reverse".
+        ``buckets``: a number of groups of whole streams by length, or the longest windows of the groups.
         ``drop_last``: False: batches of padding give all ranks equal numbers of batches, and no row is left out.
         ``rank``, ``world``: this process and the number of processes that train together.
         ``device``: host, or cuda:N.

@@ -60,10 +60,11 @@ def step_in_world(state: Mapping[str, Any], world: int, slots: int) -> int:
     if state["origin"].get("buckets"):
         raise PlanDiffers(f"the checkpoint is of world={other} instead of {world}: with `buckets` it loads only at the "
                           "beginning of an epoch")
-    in_order = not state["origin"].get("shuffle", True) or state["origin"].get("mode", "").startswith("returnn-")
-    if in_order and state["origin"].get("drop_last"):
-        raise PlanDiffers(f"the checkpoint is of world={other} instead of {world}: with shuffle=False, or a mode of RETURNN, "
-                          "and drop_last=True, which leaves out other batches then, it loads only at the beginning of an "
+    origin = state["origin"]
+    in_order = not origin.get("shuffle", True) or origin.get("order") or origin.get("mode", "").startswith("returnn-")
+    if in_order and origin.get("drop_last"):
+        raise PlanDiffers(f"the checkpoint is of world={other} instead of {world}: with shuffle=False, `order`, or a mode of "
+                          "RETURNN, and drop_last=True, which leaves out other batches then, it loads only at the beginning of an "
                           "epoch")
     if step * other % world:
         raise PlanDiffers(f"the checkpoint is of step {step} of world={other}: no step of world={world} begins after its "

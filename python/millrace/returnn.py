@@ -44,7 +44,6 @@ _REPLACED: dict[str, tuple[tuple[Any, ...], str]] = {
     "chunking": ((None, 0, "0"), "chunk"),
     "chunking_variance": ((0,), "chunk"),
     "min_chunk_size": ((0,), "chunk with min"),
-    "seq_ordering": (("default", "sorted"), "shuffle"),
     "shuffle_frames_of_nseqs": ((0,), "shuffle"),
     "partition_epoch": ((None, 1), "streams with a frequency below 1"),
     "repeat_epoch": ((None, 1), "streams with a frequency above 1"),
@@ -52,9 +51,31 @@ _REPLACED: dict[str, tuple[tuple[Any, ...], str]] = {
     "context_window": ((None,), "chunk with left and right"),
     "fixed_random_seed": ((None,), "seed"),
     "seq_list_filter_file": ((None,), "a manifest of the streams"),
-    "seq_order_seq_lens_file": ((None,), "buckets"),
+    "seq_order_seq_lens_file": ((None,), "order"),
     "unique_seq_tags": ((False,), "streams, whose names are unique"),
 }
+
+
+def _order(options: dict[str, Any]) -> None:
+    """Replaces RETURNN's ``seq_ordering`` by the options with the same meaning."""
+    ordering = options.pop("seq_ordering", None)
+    if ordering is None:
+        return
+    chosen = options.get("order") is not None or "shuffle" in options
+    if ordering == "sorted":
+        # RETURNN gives it to each dataset of an evaluation, also where there is no such order.
+        mode = options.get("mode") or "stateful"
+        whole = mode.startswith("returnn-") or mode == "stateless" and options.get("chunk") is None
+        if whole and not chosen and options.get("buckets") is None:
+            options["order"] = "sorted"
+    elif chosen:
+        raise ValueError(f"seq_ordering: {ordering!r} cannot be set beside order and shuffle")
+    elif ordering in ("default", "random"):
+        options["shuffle"] = ordering == "random"
+    elif isinstance(ordering, str) and (ordering == "sorted_reverse" or ordering.partition(":")[0] == "laplace"):
+        options["order"] = ordering
+    else:
+        raise ValueError(f"seq_ordering: {ordering!r} must be default, random, sorted, sorted_reverse or laplace")
 
 
 class Dataset(CachedDataset2):
@@ -69,6 +90,9 @@ class Dataset(CachedDataset2):
     - each companion: [entries, values], the entries of the row's body
     - batch_ends: true in the last row of a batch, for ``torch_batching``
 
+    RETURNN's ``seq_ordering`` may be "default", "random", "sorted", "sorted_reverse", or "laplace" with a number of bins as
+    "laplace:8", or of sequences in each as "laplace:.1000". The random numbers are those of the plan.
+
     The tag of a row is the name of its stream. Epoch 1 of RETURNN is epoch 0 of the plan. With ``torch_distributed``,
     rank and world are RETURNN's.
     """
@@ -80,6 +104,7 @@ class Dataset(CachedDataset2):
             value = options.pop(name, neutral[0])
             if value not in neutral:
                 raise ValueError(f"{name}: {value!r} has no effect here: use {instead}")
+        _order(options)
         own = {name: options.pop(name) for name in _OWN if name in options}
         super().__init__(**own)
         options.setdefault("rank", self._shard_index)

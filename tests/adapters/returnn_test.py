@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import millrace
@@ -168,9 +169,46 @@ class Returnn(Folders):
         self.assertEqual([(step["slot"], step["reset"], step["lengths"]) for step in steps],
                          [(batch["slot"], batch["reset"], batch["size"]) for batch in expected])
 
+    def whole(self, **options):
+        """The names of the streams in the order of RETURNN's engine, as whole streams."""
+        data = init_dataset({"class": millrace.returnn.Dataset, "streams": self.speech, "mode": "returnn-torch", "rows": 1,
+                             "seed": 3, **options})
+        data.init_seq_order(epoch=2)
+        data.load_seqs(0, 23)
+        return [data.get_tag(number) for number in range(23)]
+
+    def test_each_seq_ordering_is_that_of_returnn(self):
+        random = self.whole()
+        streams = self.dataset(chunk=None, mode="stateless", slots=None, rows=1, companions=None)
+        lengths = {streams.name(int(batch.framed["stream"][0])): int(batch.size[0]) for batch in streams}
+        tags = sorted(lengths)
+        self.assertNotEqual(random, tags)
+        for ordering in "default", "random", "sorted", "sorted_reverse", "laplace", "laplace:5", "laplace:.6":
+            # RETURNN's own, with the permutation of the plan.
+            theirs = Dataset(seq_ordering=ordering)
+            with unittest.mock.patch("numpy.random.RandomState") as generator:
+                generator.return_value.permutation.return_value = np.array([tags.index(tag) for tag in random])
+                order = theirs.get_seq_order_for_epoch(2, 23, lambda number: lengths[tags[number]])
+            self.assertEqual(self.whole(seq_ordering=ordering), [tags[number] for number in order], ordering)
+
+    def test_batches_of_laplace_are_those_of_returnn(self):
+        limits = {"rows": 7, "max_padded_frames": 20000}
+        data = self.dataset(mode="returnn-torch", chunk=None, order="laplace:.6", slots=None, companions=None, **limits)
+        batches = [batch.size.tolist() for batch in data]
+        rows = [{"data": np.zeros(size)} for batch in batches for size in batch]
+        theirs = pipeline.BatchingIterDataPipe(rows, batch_size=20000, max_seqs=7)
+        self.assertEqual(batches, [[len(row["data"]) for row in batch] for batch in theirs])
+
+    def test_the_order_of_evaluations_counts_where_whole_streams_have_one(self):
+        self.assertEqual(self.whole(seq_ordering="sorted", shuffle=False), self.whole(shuffle=False))
+        kept = {"class": millrace.returnn.Dataset, "streams": self.speech, **self.options}
+        self.assertEqual(init_dataset({**kept, "seq_ordering": "sorted"})._data.state_dict(),
+                         init_dataset(kept)._data.state_dict())
+
     def test_options_of_returnn_that_the_plan_replaces_are_errors(self):
-        for option in ({"chunking": "100:50"}, {"seq_ordering": "random"}, {"partition_epoch": 4}):
-            (name,) = option
+        for option in ({"chunking": "100:50"}, {"seq_ordering": "reverse"}, {"partition_epoch": 4},
+                       {"seq_ordering": "random", "shuffle": True}, {"seq_ordering": len}):
+            name = next(iter(option))
             with self.assertRaisesRegex(ValueError, name):
                 millrace.returnn.Dataset(streams=self.speech, **self.options, **option)
 

@@ -103,6 +103,13 @@ TEST_CASE("plan shuffles with a seed, another way in each epoch") {
   CHECK(epoch("0") != epoch("1"));
 }
 
+TEST_CASE("plan prints whole streams by length, in order or in groups") {
+  CHECK(batches("[5, 3, 9]", {"--mode", "returnn-torch", "--spec", "size=0", "--max-seqs", "2",
+                              "--order", "sorted"}) == "[[1,0,3],[0,0,5]]\n[[2,0,9]]\n");
+  CHECK(batches("[5, 9, 5, 9]", {"--mode", "stateless", "--spec", "size=0", "--max-seqs", "2",
+                                 "--buckets", "2"}) == "[[0,0,5],[2,0,5]]\n[[1,0,9],[3,0,9]]\n");
+}
+
 TEST_CASE("plan warns of padding, and names a number of slots") {
   const CommandOutput output =
       run_plan("[100, 4, 4, 4]", {"--mode", "stateful", "--spec", "size=4", "--slots", "2"});

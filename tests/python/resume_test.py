@@ -65,11 +65,12 @@ class Resume(DatasetTest):
         one.seek(0, 3)
         with self.assertRaisesRegex(millrace.PlanDiffers, "no step of world=2 begins after its 3 batches"):
             ranks[0].load_state_dict(one.state_dict())
-        bucketed = stateless(buckets=[10, 20])
-        bucketed.seek(0, 2)
-        with self.assertRaisesRegex(millrace.PlanDiffers, "buckets"):
-            stateless(buckets=[10, 20], rank=1, world=2).load_state_dict(bucketed.state_dict())
-        for keys in {"shuffle": False}, {"mode": "returnn-torch"}, {"mode": "returnn-classic"}:
+        for keys in {"buckets": [10, 20]}, {"chunk": None, "buckets": 3}:
+            bucketed = stateless(**keys)
+            bucketed.seek(0, 2)
+            with self.assertRaisesRegex(millrace.PlanDiffers, "buckets"):
+                stateless(rank=1, world=2, **keys).load_state_dict(bucketed.state_dict())
+        for keys in {"shuffle": False}, {"mode": "returnn-torch"}, {"mode": "returnn-classic"}, {"chunk": None, "order": "laplace"}:
             keys = {"chunk": {"size": 4}, **keys}
             ordered = stateless(drop_last=True, **keys)
             ordered.seek(0, 2)

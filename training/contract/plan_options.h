@@ -25,12 +25,17 @@ struct PlanOptions {
 
   std::uint32_t slots = 0;  // all ranks together; stateful only
 
+  // Not stateful: the order of streams by their lengths, as in LengthOrder; empty: none. RETURNN's
+  // modes and whole streams.
+  std::string order{};
+
   // Stateless only.
   std::uint32_t rows = 0;                // most rows of a batch of one rank
   std::uint64_t max_padded_frames = 0;   // most rows x columns; RETURNN's batch_size
   double max_waste = 0;                  // largest share of padding columns, 0 ... 1
   std::uint64_t shuffle_window = 0;      // streams that are permuted together; 0: all
   std::vector<std::uint32_t> buckets{};  // longest windows of the groups by length, ascending
+  std::uint32_t bucket_count = 0;        // instead of `buckets`: the limits follow from the lengths
   bool drop_last = true;                 // leave out batches that not every rank gets
 
   // RETURNN's modes only.

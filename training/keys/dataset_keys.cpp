@@ -112,6 +112,13 @@ Outcome read_on_error(Name key, Value value, DatasetKeys& into) {
   into.loader.skip_failed = skip;
   return {};
 }
+Outcome read_buckets(Name key, Value value, DatasetKeys& into) {
+  if (value.is_array()) return read_ascending(key, value, into.plan.buckets);
+  if (read_count(key, value, 2u, 1024u, into.plan.bucket_count)) return {};
+  return wrong(key, value,
+               "must be a number from 2 to 1024, or a list of ascending numbers of at least 1");
+}
+
 // A key, and the function that reads its value.
 struct KeyReader {
   Name name;
@@ -137,7 +144,8 @@ constexpr std::array readers{
     KeyReader{"shuffle_window", count<&Keys::plan, &Options::shuffle_window, 0>},
     KeyReader{"max_padded_frames", count<&Keys::plan, &Options::max_padded_frames, 1>},
     KeyReader{"max_waste", with<&Keys::plan, &Options::max_waste, read_number>},
-    KeyReader{"buckets", with<&Keys::plan, &Options::buckets, read_ascending>},
+    KeyReader{"order", with<&Keys::plan, &Options::order, read_text>},
+    KeyReader{"buckets", read_buckets},
     KeyReader{"drop_last", with<&Keys::plan, &Options::drop_last, read_flag>},
     KeyReader{"width_buckets", with<&Keys::plan, &Options::width_buckets, read_ascending>},
     KeyReader{"packed_batch_size", count<&Keys::plan, &Options::packed_batch_size, 1>},

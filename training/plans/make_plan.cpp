@@ -11,6 +11,7 @@
 #include "training/plans/rows/row_widths.h"
 #include "training/plans/rows/stream_cutter.h"
 #include "training/plans/stateful/stateful_plan.h"
+#include "training/plans/stateless/bucket_limits.h"
 #include "training/plans/stateless/stateless_plan.h"
 
 namespace millrace::training {
@@ -87,6 +88,16 @@ Result<RowWidths, PlanError> widths_of(const PlanOptions& options, const Lengths
   return widths_beside(options, {}, longest, longest);
 }
 
+std::vector<std::uint32_t> chosen_buckets(const Catalog& catalog, const PlanOptions& options,
+                                          const RowWidths& widths) {
+  std::vector<std::uint32_t> lengths;
+  for (std::uint64_t i = 0; i < catalog.size(); ++i)
+    if (const std::uint64_t frames = catalog.frames(i); frames > 0)
+      lengths.push_back(static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(frames, widths.most_columns())));  // longer in the catalog only
+  return bucket_limits(std::move(lengths), options, widths);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>, PlanError> make_plan(const Catalog& catalog,
@@ -101,9 +112,11 @@ Result<std::unique_ptr<Plan>, PlanError> make_plan(const Catalog& catalog,
                                     " streams, but none of them is long enough for a chunk"};
   if (options.mode == PlanMode::stateful)
     return std::make_unique<StatefulPlan>(catalog, options, std::move(*widths));
+  PlanOptions stateless = options;
+  if (options.bucket_count > 0) stateless.buckets = chosen_buckets(catalog, options, *widths);
   // The fewest columns of a row: a stream's end may cut a chunk to one frame.
   const std::uint64_t shortest = whole && !options.frames ? lengths.shortest : 1;
-  return std::make_unique<StatelessPlan>(catalog, options, std::move(*widths),
+  return std::make_unique<StatelessPlan>(catalog, stateless, std::move(*widths),
                                          static_cast<std::uint32_t>(shortest), rank.world);
 }
 

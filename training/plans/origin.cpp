@@ -63,7 +63,9 @@ std::string origin_of(const Catalog& catalog, const PlanOptions& options) {
     origin["max_padded_frames"] = options.max_padded_frames;
     origin["max_waste"] = options.max_waste;
     origin["shuffle_window"] = options.shuffle_window;
+    if (!options.order.empty()) origin["order"] = options.order;
     origin["buckets"] = list(options.buckets);
+    if (options.bucket_count > 0) origin["buckets"] = options.bucket_count;
     origin["drop_last"] = options.drop_last;
     origin["packed_batch_size"] = options.packed_batch_size;
     origin["max_pad_size"] = options.max_pad_size;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "chunker/lengths.h"
+#include "training/plans/order/length_order.h"
 
 namespace millrace::training {
 namespace {
@@ -26,6 +27,8 @@ PlanError missing(std::string_view key, const std::string& sentence) {
 bool is_returnn(PlanMode mode) {
   return mode == PlanMode::returnn_classic || mode == PlanMode::returnn_torch;
 }
+
+std::string quoted(const std::string& text) { return text.empty() ? "" : '"' + text + '"'; }
 
 // A key that only some modes have.
 struct ModeKey {
@@ -58,8 +61,12 @@ const std::array mode_keys{
             [](const PlanOptions& o) { return if_set(o.shuffle_window); },
             {false, true, true, true},
             "the streams of all slots are read at the same time"},
+    ModeKey{"order",
+            [](const PlanOptions& o) { return quoted(o.order); },
+            {false, true, true, true},
+            "the streams of all slots are read at the same time"},
     ModeKey{"buckets",
-            [](const PlanOptions& o) { return if_set(o.buckets.size()); },
+            [](const PlanOptions& o) { return if_set(o.buckets.size() + o.bucket_count); },
             {false, true, false, false},
             "only stateless plans group streams by length"},
     ModeKey{"drop_last",
@@ -149,7 +156,26 @@ Outcome check_returnn_rule(const PlanOptions& options) {
                    std::string(mode_name(options.mode)) + "\": the keys are size, step and min"};
 }
 
+// Orders and groups by the lengths of whole streams.
+Outcome check_lengths(const PlanOptions& options) {
+  if (options.bucket_count > 0 && options.chunk)
+    return wrong("buckets", std::to_string(options.bucket_count),
+                 "cannot be set beside chunk: chunks need a list of limits");
+  if (options.order.empty()) return {};
+  const std::string order = quoted(options.order);
+  if (!LengthOrder::parse(options.order))
+    return wrong("order", order,
+                 "must be sorted, sorted_reverse, laplace, laplace:BINS or laplace:.STREAMS, as in "
+                 "\"laplace:.1000\"");
+  if (options.mode == PlanMode::stateless && options.chunk)
+    return wrong("order", order,
+                 "cannot be set beside chunk: whole streams have an order by length");
+  if (options.buckets.empty() && options.bucket_count == 0) return {};
+  return wrong("order", order, "cannot be set beside buckets: both group streams by length");
+}
+
 Outcome check_limits(const PlanOptions& options) {
+  if (const auto checked = check_lengths(options); !checked) return checked.error();
   if (is_returnn(options.mode) && options.chunk)
     if (const auto checked = check_returnn_rule(options); !checked) return checked.error();
   if (options.rows == 0 && options.max_padded_frames == 0 && options.packed_batch_size == 0)

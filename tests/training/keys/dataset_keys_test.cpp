@@ -58,6 +58,8 @@ TEST_CASE("all keys of a data set are read") {
   CHECK(all.loader.buffers == 9);
   CHECK(all.companions == std::vector<CompanionSource>{{.name = "vad", .from = "labels"}});
   CHECK(keys(R"({"slots": 32, "dim": 80})").dim == 80);
+  CHECK(keys(R"({"order": "laplace:.1000"})").plan.order == "laplace:.1000");
+  CHECK(keys(R"({"buckets": 30})").plan.bucket_count == 30);
   CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").plan.max_pad_size == 3);
 }
 
@@ -125,6 +127,10 @@ TEST_CASE("wrong values are errors with the allowed values") {
         "device = \"gpu\" must be host, or cuda: and a number, like cuda:0");
   CHECK(error(R"({"buckets": [3, 3]})") ==
         "buckets = [3,3] must be a list of ascending numbers of at least 1");
+  CHECK(
+      error(R"({"buckets": 1})") ==
+      "buckets = 1 must be a number from 2 to 1024, or a list of ascending numbers of at least 1");
+  CHECK(error(R"({"order": 3})") == "order = 3 must be a text");
   CHECK(error(R"({"chunk": 100})") == "chunk = 100 must be an object, like {\"size\": \"100ms\"}");
 }
 

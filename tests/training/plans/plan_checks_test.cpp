@@ -147,6 +147,13 @@ TEST_CASE("equal inputs have equal origins, and each other input is named") {
   CHECK(difference([](auto& o) { o.chunk->spec.left = 3; }).find("chunk is {") == 0);
   CHECK(difference([](auto& o) { o.width_buckets = {9}; }) == "width_buckets is [9] instead of []");
   CHECK(difference_of(origin, origin_of(other, options)).find("catalog is ") == 0);
+  PlanOptions sorted = stateless(2), buckets = stateless(2);
+  sorted.order = "sorted";
+  buckets.bucket_count = 9;
+  const std::string plain = origin_of(catalog, stateless(2));
+  CHECK(difference_of(plain, origin_of(catalog, sorted)) ==
+        "order is \"sorted\" instead of missing");
+  CHECK(difference_of(plain, origin_of(catalog, buckets)) == "buckets is 9 instead of []");
   CHECK(difference_of(origin, origin_of(catalog, stateless(2))).find("mode is ") == 0);
   const ListedCatalog longer({8, 8, 8, 8});
   CHECK(difference_of(origin, origin_of(longer, options)) == "streams is 4 instead of 3");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
@@ -13,6 +14,10 @@
 
 namespace millrace::training {
 namespace {
+
+bool has_buckets(const PlanOptions& options) {
+  return !options.buckets.empty() || options.bucket_count > 0;
+}
 
 bool has_chunks(const PlanCase& one) { return one.options.chunk.has_value(); }
 
@@ -29,6 +34,12 @@ PlanCase random_stateless(std::mt19937_64& random) {
   one.options.rows = static_cast<std::uint32_t>(random() % 6);
   if (one.options.rows == 0 || random() % 3 == 0) one.options.max_padded_frames = 1 + random() % 99;
   if (random() % 4 == 0) one.options.max_waste = 0.25;
+  if (!has_chunks(one) && one.options.buckets.empty()) {
+    if (random() % 3 == 0)
+      one.options.order = std::array{"sorted", "laplace", "laplace:.4"}[random() % 3];
+    else if (random() % 3 == 0)
+      one.options.bucket_count = static_cast<std::uint32_t>(2 + random() % 4);
+  }
   one.world = static_cast<std::uint32_t>(1 + random() % 4);
   one.epoch = random() % 3;
   return one;
@@ -106,8 +117,9 @@ TEST_CASE("ranks have equal steps, and leave out fewer batches than ranks", "[pr
 
 TEST_CASE("a batch of one group is that of a step and a rank of all batches", "[property]") {
   with_stateless_plans(200, 3, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
-    const bool tail = one.options.shuffle || !one.options.drop_last;  // is left out
-    if (!one.options.buckets.empty() || !tail) return;
+    const bool ordered = !one.options.shuffle || !one.options.order.empty();
+    const bool tail = !ordered || !one.options.drop_last;  // is left out
+    if (has_buckets(one.options) || !tail) return;
     const auto epoch = plan.epoch(one.epoch);
     const auto whole = batches_of(*epoch);
     for (std::uint32_t rank = 0; rank < one.world; ++rank)
@@ -205,7 +217,7 @@ TEST_CASE("shuffling in windows leaves rows in the window of their stream", "[pr
 
 TEST_CASE("without shuffling rows are in the order of the catalog", "[property]") {
   with_stateless_plans(400, 9, [](const PlanCase& one, const Plan& plan, std::mt19937_64&) {
-    if (one.options.shuffle || !one.options.buckets.empty()) return;
+    if (one.options.shuffle || !one.options.order.empty() || has_buckets(one.options)) return;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> planned_order, order;
     for (const PlannedBatch& batch : batches_of(*plan.epoch(one.epoch)))
       for (const PlannedRow& row : batch.framed)

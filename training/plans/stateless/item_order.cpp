@@ -55,7 +55,8 @@ void ItemOrder::read(std::uint64_t begin, std::uint64_t end, std::vector<Item>& 
     into.push_back({0, windows ? row_in_window(i) : rows ? permutation_[i] : i, 0});
   items_.index->find(into);
   if (items_.order == Order::streams)
-    for (Item& item : into) item.stream = permutation_[item.stream];
+    for (Item& item : into)
+      item.stream = items_.places.empty() ? permutation_[item.stream] : items_.places[item.stream];
 }
 
 std::uint64_t ItemOrder::row_in_window(std::uint64_t i) {

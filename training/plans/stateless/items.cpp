@@ -79,6 +79,14 @@ Items shuffled_streams(const EpochStreams& streams, const StreamCutter& cutter,
   return items;
 }
 
+Items ordered_streams(const EpochStreams& streams, const StreamCutter& cutter,
+                      std::vector<std::uint32_t> places) {
+  Items items = counted(streams, cutter, [&](std::uint64_t i) { return places[i]; });
+  items.order = Items::Order::streams;
+  items.places = std::move(places);
+  return items;
+}
+
 std::vector<Items> whole_streams(const EpochStreams& streams,
                                  const std::vector<std::uint32_t>& buckets, std::uint32_t longest) {
   std::vector<Items> groups(buckets.size() + 1);

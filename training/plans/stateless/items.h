@@ -34,7 +34,7 @@ struct Items {
 
   Order order = Order::whole;
   std::shared_ptr<const RowIndex> index{};  // rows: by place; streams: in their shuffled order
-  std::vector<std::uint32_t> places{};      // whole: the streams
+  std::vector<std::uint32_t> places{};      // whole: the streams; streams: those of an order
   std::uint64_t streams = 0;                // rows and streams: the number of places
   std::uint64_t frames = 0;                 // frames of all bodies
   std::optional<Bucket> bucket{};           // rows: only those of this bucket count
@@ -52,6 +52,9 @@ std::vector<Items> shuffled_buckets(const EpochStreams& streams, const StreamCut
 // `shuffle` and `key` are those of the ItemOrder that reads them.
 Items shuffled_streams(const EpochStreams& streams, const StreamCutter& cutter,
                        const Shuffle& shuffle, std::uint64_t key);
+// The same in the order of these places: ItemOrder must not shuffle.
+Items ordered_streams(const EpochStreams& streams, const StreamCutter& cutter,
+                      std::vector<std::uint32_t> places);
 // The streams in groups by length: up to each of `buckets`, and above the last one. Throws
 // std::length_error if a stream has more than `longest` frames.
 std::vector<Items> whole_streams(const EpochStreams& streams,

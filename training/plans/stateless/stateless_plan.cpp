@@ -2,6 +2,7 @@
 #include "training/plans/stateless/stateless_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "training/plans/order/permutation.h"
@@ -42,6 +43,7 @@ StatelessEpoch::StatelessEpoch(const Catalog& catalog, const PlanOptions& option
 
 std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows) const {
   if (rows) return {*rows};
+  if (const auto order = LengthOrder::parse(options_.order)) return items_by_length(*order);
   if (!options_.chunk && !is_returnn(options_))
     return whole_streams(streams_, options_.buckets, widths_.most_columns());
   if (!options_.buckets.empty())
@@ -49,6 +51,20 @@ std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows) c
   if (!is_returnn(options_)) return {shuffled_rows(streams_, cutter_)};
   return {shuffled_streams(streams_, cutter_, shuffle(),
                            draw_key(options_.seed, Purpose::rows, epoch_, 0))};
+}
+
+std::vector<Items> StatelessEpoch::items_by_length(const LengthOrder& order) const {
+  const auto sorted = [&](const std::vector<std::uint32_t>& places) {
+    return order.sorted(places, streams_, {options_.shuffle, options_.shuffle_window}, key(0));
+  };
+  if (!is_returnn(options_)) {
+    std::vector<Items> items = whole_streams(streams_, {}, widths_.most_columns());
+    items.front().places = sorted(items.front().places);
+    return items;
+  }
+  std::vector<std::uint32_t> all(streams_.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return {ordered_streams(streams_, cutter_, sorted(all))};
 }
 
 std::uint64_t StatelessEpoch::batch_rows(std::size_t bucket) const {

@@ -11,6 +11,7 @@
 #include "training/contract/plan.h"
 #include "training/contract/plan_options.h"
 #include "training/plans/order/epoch_streams.h"
+#include "training/plans/order/length_order.h"
 #include "training/plans/order/permutation.h"
 #include "training/plans/order/windowed_permutation.h"
 #include "training/plans/rows/row_widths.h"
@@ -53,11 +54,15 @@ class StatelessEpoch final : public EpochPlan {
   }
   // The rows of each batch of a bucket; 0: the limits decide.
   std::uint64_t batch_rows(std::size_t bucket) const;
-  Shuffle shuffle() const { return {options_.shuffle, options_.shuffle_window}; }
+  // How items() are shuffled. They already have an order by length.
+  Shuffle shuffle() const {
+    return {options_.shuffle && options_.order.empty(), options_.shuffle_window};
+  }
   RowMaker row_maker() const { return RowMaker(streams_, cutter_, widths_); }
 
  private:
   std::vector<Items> all_items(const std::optional<Items>& rows) const;
+  std::vector<Items> items_by_length(const LengthOrder& order) const;
   std::uint64_t epoch_;
   const PlanOptions& options_;
   const RowWidths& widths_;
