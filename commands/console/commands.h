@@ -58,6 +58,7 @@ void add_index_command(CommandLine& program, Console& console);
 //   plan (--streams PATH | --lengths FILE) --mode MODE --spec K=V,…
 //        [--seed N] [--epoch N] [--rank N] [--world N] [--slots N] [--max-seqs N] [--batch-size N]
 //        [--packed-batch-size N] [--order ORDER] [--buckets N]
+//        [--split NAME=FRACTION,…] [--part NAME] [--max-stream LENGTH]
 void add_plan_command(CommandLine& program, Console& console);
 
 // `train-serve FILE [--check]`: gives the batches of a plan to trainers until SIGTERM. With --check

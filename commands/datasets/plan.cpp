@@ -11,16 +11,20 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "base/enum_names.h"
 #include "chunker/chunker.h"
+#include "chunker/lengths.h"
 #include "commands/console/command_line.h"
 #include "commands/console/console.h"
 #include "training/catalogs/open_catalog.h"
+#include "training/catalogs/selection.h"
 #include "training/contract/plan_options.h"
+#include "training/keys/dataset_keys.h"
 #include "training/plans/make_plan.h"
 #include "training/plans/padding.h"
 #include "training/plans/plan_checks.h"
@@ -40,13 +44,18 @@ struct PlanArguments {
   std::uint64_t epoch = 0;
   training::Rank rank;
   PlanOptions options;
+  std::string split, part, max_stream;
 };
 
 // The options of the command for keys that have another name.
-std::string option_of(const std::string& key) {
+std::string option_of(std::string key) {
+  key.resize(std::min(key.find('.'), key.size()));  // split.valid
   using Name = std::pair<std::string_view, std::string_view>;
-  constexpr std::array names{Name{"rows", "max-seqs"}, Name{"max_padded_frames", "batch-size"},
-                             Name{"packed_batch_size", "packed-batch-size"}, Name{"chunk", "spec"},
+  constexpr std::array names{Name{"rows", "max-seqs"},
+                             Name{"max_padded_frames", "batch-size"},
+                             Name{"packed_batch_size", "packed-batch-size"},
+                             Name{"max_stream", "max-stream"},
+                             Name{"chunk", "spec"},
                              Name{"streams", "streams or --lengths"}};
   const auto found = std::ranges::find(names, std::string_view(key), &Name::first);
   return "--" + (found == names.end() ? key : std::string(found->second));
@@ -106,7 +115,7 @@ OpenedStreams open_lengths(const std::string& path) {
   return std::make_shared<const ListedLengths>(std::move(lengths));
 }
 
-OpenedStreams open(const PlanArguments& arguments) {
+OpenedStreams open_all(const PlanArguments& arguments) {
   if (arguments.streams.empty() == arguments.lengths.empty())
     return std::string("exactly one of --streams and --lengths must be given");
   if (!arguments.lengths.empty()) return open_lengths(arguments.lengths);
@@ -115,6 +124,42 @@ OpenedStreams open(const PlanArguments& arguments) {
   auto catalog = training::open_catalog(settings);
   if (!catalog) return catalog.error().message;
   return std::move(*catalog);
+}
+
+// The keys of a data set that select streams.
+Result<training::DatasetKeys, std::string> selecting_keys(const PlanArguments& arguments) {
+  boost::json::object keys, split;
+  std::stringstream parts(arguments.split);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::size_t equals = part.find('=');
+    double fraction = 0;
+    const char* end = part.data() + part.size();
+    if (equals == part.npos || std::from_chars(part.data() + equals + 1, end, fraction).ptr != end)
+      return "--split: \"" + part + "\" must be NAME=FRACTION; separate several by commas";
+    split[part.substr(0, equals)] = fraction;
+  }
+  if (!split.empty()) keys["split"] = split;
+  if (!arguments.part.empty()) keys["part"] = arguments.part;
+  const std::string& limit = arguments.max_stream;
+  if (!limit.empty()) keys["max_stream"] = limit;
+  if (std::uint64_t frames = 0; lacks_unit(limit))
+    if (std::from_chars(limit.data(), limit.data() + limit.size(), frames).ec == std::errc{})
+      keys["max_stream"] = frames;
+  auto read = training::read_dataset_keys(keys);
+  if (!read) return option_of(read.error().key) + ": " + read.error().message;
+  return std::move(*read);
+}
+
+OpenedStreams open(const PlanArguments& arguments) {
+  const auto all = open_all(arguments);
+  if (!all) return all.error();
+  const auto keys = selecting_keys(arguments);
+  if (!keys) return keys.error();
+  const auto selection = training::selection_of(*keys, (*all)->frame_type());
+  if (!selection) return option_of(selection.error().key) + ": " + selection.error().message;
+  const auto selected = training::select_streams(*all, *selection);
+  if (!selected) return option_of(selected.error().key) + ": " + selected.error().message;
+  return *selected;
 }
 
 Result<PlanOptions, std::string> options_of(const PlanArguments& arguments, const FrameType& type) {
@@ -168,6 +213,15 @@ void add_options(Command& command, PlanArguments& into) {
       .type("PATH");
   command.add("--lengths", &into.lengths, "JSON array with the length of each stream in frames")
       .type("FILE");
+  command
+      .add("--split", &into.split,
+           "Divide the streams by their names, as valid=0.05; the others are train")
+      .type("NAME=FRACTION,...");
+  command.add("--part", &into.part, "Part of the split; default: train").type("NAME");
+  command
+      .add("--max-stream", &into.max_stream,
+           "Longest stream, as 60s; longer ones are divided into several")
+      .type("LENGTH");
   std::vector<std::string> modes;
   for (const auto mode : values_of<training::PlanMode>())
     modes.emplace_back(training::mode_name(mode));

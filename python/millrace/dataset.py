@@ -68,6 +68,9 @@ class Dataset(DatasetLoop):
         start_method: str = "fork",
         longest_call: float = 300.0,
         on_error: str = "raise",
+        split: Mapping[str, float] | None = None,
+        part: str | None = None,
+        max_stream: int | str | None = None,
         pipeline: str = "",
         stride: int = 1,
         first_step: int = 0,
@@ -112,6 +115,10 @@ class Dataset(DatasetLoop):
         whose functions must be picklable. ``longest_call``: seconds after which a call in a process is an error.
         ``on_error``: "raise": a stream that cannot be delivered is a DataError at its step. "skip": its rows are padding
         rows up to its end in the epoch, and ``failed`` lists it.
+        ``split``, ``part``: {"valid": 0.05} gives "valid" 5 % of the streams, and "train" (the default part) all others. A
+        hash of a stream's name decides: streams that are added later leave the others in their parts.
+        ``max_stream``: a longer stream is divided into several, such as "60s": the part of NAME that begins after one minute
+        is the stream NAME@60s.
         ``pipeline``: the pipeline whose recordings are read; all by default.
         ``stride``, ``first_step``: take every ``stride``-th step, in later epochs from ``first_step`` on.
         ``progress``: show a bar while the index is made.
@@ -159,7 +166,7 @@ class Dataset(DatasetLoop):
     def cuts(self, batch: Batch) -> list[Any]:
         """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
         ``millrace.catalogs.LhotseCuts``."""
-        return cuts_of([part.source for part in self._request.parts], batch)
+        return cuts_of([part.source for part in self._request.parts], self._open().place, batch)
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was taken, and the origin of the plan, for a checkpoint.

@@ -162,6 +162,10 @@ class LocalFeed:
     def name(self, i: int) -> str:
         return self.catalog.name(i)
 
+    def place(self, i: int) -> tuple[int, int]:
+        """The stream of the sources, and the frame of it, where a stream begins."""
+        return self.catalog.place(i)
+
     def meta(self, i: int) -> str:
         return self.catalog.meta(i)
 
@@ -182,6 +186,7 @@ def opened_catalog(request: Request, keys: _core.DatasetKeys, progress: Progress
     objects = {name: source for name, source in request.companions.items() if not is_file(source)}
     if objects:
         catalog = catalog.with_objects(entries_of(objects, catalog, processes))
+    catalog = catalog.selected(keys)
     if _is_first():
         _report(catalog, request.companions)
     return Opened(catalog, extents, processes)

@@ -216,6 +216,9 @@ class RemoteFeed:
     def meta(self, i: int) -> str:
         return self._text(i)[1]
 
+    def place(self, i: int) -> tuple[int, int]:
+        return i, 0  # the server has the sources
+
     def padding_warning(self) -> str | None:
         return None  # the server warns
 

@@ -38,6 +38,7 @@ class Streams(Protocol):
     - ``events(i)``: all events of the stream, as for ``millrace.chunks``; None if there are only frames
     - ``companions``: a dict of names and sources, as the argument of Dataset
     - ``rate``: frames per second
+    - ``unit(i)``: a text; a split keeps streams with the same text together. Default: the name
     """
 
     def __len__(self) -> int:
@@ -103,6 +104,7 @@ class SourceOfStreams(ReadsInProcesses):
         self._frames: Callable[[int], int] = streams.frames
         #: The functions of the object, as they are.
         self.name: Callable[[int], str] = streams.name
+        self.unit: Callable[[int], str] | None = getattr(streams, "unit", None)
         self.events: Callable[[int], Events | None] = getattr(streams, "events", None) or _no_events
         place: Callable[[int], Place] | None = getattr(streams, "_place", None)
         if place is not None:

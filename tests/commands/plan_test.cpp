@@ -110,6 +110,23 @@ TEST_CASE("plan prints whole streams by length, in order or in groups") {
                                  "--buckets", "2"}) == "[[0,0,5],[2,0,5]]\n[[1,0,9],[3,0,9]]\n");
 }
 
+TEST_CASE("plan selects a part of the streams, and divides long ones") {
+  const std::vector<std::string> rest{"--mode", "stateless", "--spec", "size=0", "--max-seqs", "4"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), rest.begin(), rest.end());
+    return more;
+  };
+  CHECK(batches("[5, 3]", with({"--max-stream", "2"})) ==
+        "[[0,0,2],[1,0,2],[2,0,1],[3,0,2]]\n[[4,0,1]]\n");
+  const std::string train = batches("[1,2,3,4]", with({"--split", "a=0.4,b=0.2"}));
+  const std::string part = batches("[1,2,3,4]", with({"--split", "a=0.4,b=0.2", "--part", "a"}));
+  CHECK(train.size() + part.size() < batches("[1,2,3,4]", rest).size() + 4);
+  CHECK(refusal("[1]", with({"--split", "a"})) ==
+        "millrace plan: --split: \"a\" must be NAME=FRACTION; separate several by commas\n");
+  CHECK(refusal("[1]", with({"--part", "a"})) ==
+        "millrace plan: --part: part = \"a\" needs split, like {\"valid\": 0.05}\n");
+}
+
 TEST_CASE("plan warns of padding, and names a number of slots") {
   const CommandOutput output =
       run_plan("[100, 4, 4, 4]", {"--mode", "stateful", "--spec", "size=4", "--slots", "2"});
@@ -117,6 +134,17 @@ TEST_CASE("plan warns of padding, and names a number of slots") {
   CHECK(output.err ==
         "millrace plan: warning: 44.0 % of the rows are padding with slots = 2: slots = 1 gives at "
         "most 5.0 %\n");
+}
+
+TEST_CASE("the warning of padding names a length to divide long streams, which suffices") {
+  std::string lengths = "[172800000";  // three hours
+  for (int i = 0; i < 300; ++i) lengths += "," + std::to_string(16'000 * (1 + i % 20));
+  std::vector<std::string> options{"--mode", "stateful", "--spec", "size=1600", "--slots", "16"};
+  CHECK(run_plan(lengths + "]", options).err ==
+        "millrace plan: warning: 91.9 % of the rows are padding with slots = 16: slots = 1 gives "
+        "at most 5.0 %; max_stream = \"20s\" divides the long streams\n");
+  options.insert(options.end(), {"--max-stream", "20s"});
+  CHECK(run_plan(lengths + "]", options).err == "");
 }
 
 TEST_CASE("plan refuses wrong options by name") {

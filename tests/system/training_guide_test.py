@@ -153,6 +153,10 @@ class Page(SystemTest):
     def test_augmentation_in_processes_has_the_same_result(self):
         self.assertEqual(self.printed("training_processes"), self.printed("training_augment"))
 
+    def test_a_split_has_streams_in_both_parts(self):
+        (line,) = self.printed("training_split")
+        self.assertRegex(line, r"^[2-9]\d* streams for training, [1-9]\d* for validation$")
+
     def test_failed_streams_are_listed(self):
         self.assertEqual(self.printed("training_skip"), ["0 streams were skipped"])
 

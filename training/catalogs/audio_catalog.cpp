@@ -109,6 +109,12 @@ AudioCatalog::AudioCatalog(AudioIndex index, Element element)
       type_(typed(index_.frame_type(), element)),
       digest_(digest_of(index_.digest(), type_)) {}
 
+// Streams that are parts of one file have several names.
+std::string AudioCatalog::unit(std::uint64_t stream) const {
+  const IndexedStream indexed = index_.stream(stream);
+  return std::string(indexed.before + indexed.behind > 0 ? indexed.path : indexed.name);
+}
+
 std::unique_ptr<CatalogReader> AudioCatalog::reader() const {
   return std::make_unique<AudioCatalogReader>(*this);
 }

@@ -26,6 +26,7 @@ class AudioCatalog final : public Catalog {
   std::string meta(std::uint64_t stream) const override {
     return std::string(index_.stream(stream).meta);
   }
+  std::string unit(std::uint64_t stream) const override;
   std::uint64_t digest() const override { return digest_; }
   std::unique_ptr<CatalogReader> reader() const override;
 

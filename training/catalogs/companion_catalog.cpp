@@ -13,13 +13,7 @@ using IdleArrays = IdleSources<CompanionArray>;
 
 std::uint64_t digest_of(const Catalog& catalog, const std::vector<CompanionFormat>& formats) {
   StreamDigest digest(catalog.digest());
-  for (const CompanionFormat& format : formats) {
-    digest.add(format.name);
-    digest.add(std::uint64_t{static_cast<std::uint8_t>(format.element)});
-    digest.add(std::uint64_t{format.values});
-    digest.add(std::uint64_t{format.frames_per_entry});
-    digest.add(std::uint64_t{format.entries_per_frame});
-  }
+  for (const CompanionFormat& format : formats) digest.add_companion(format);
   return digest.value();
 }
 

@@ -23,6 +23,7 @@ class CompanionCatalog final : public Catalog {
   std::uint64_t frames(std::uint64_t stream) const override { return catalog_->frames(stream); }
   std::string name(std::uint64_t stream) const override { return catalog_->name(stream); }
   std::string meta(std::uint64_t stream) const override { return catalog_->meta(stream); }
+  std::string unit(std::uint64_t stream) const override { return catalog_->unit(stream); }
   bool has_events(std::uint64_t stream) const override { return catalog_->has_events(stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return catalog_->events(stream);

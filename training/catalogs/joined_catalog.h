@@ -22,6 +22,7 @@ class JoinedCatalog final : public Catalog {
   std::uint64_t frames(std::uint64_t stream) const override { return of(&Catalog::frames, stream); }
   std::string name(std::uint64_t stream) const override { return of(&Catalog::name, stream); }
   std::string meta(std::uint64_t stream) const override { return of(&Catalog::meta, stream); }
+  std::string unit(std::uint64_t stream) const override { return of(&Catalog::unit, stream); }
   bool has_events(std::uint64_t stream) const override { return of(&Catalog::has_events, stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return of(&Catalog::events, stream);

@@ -87,6 +87,8 @@ class Catalog {
   virtual std::string name(std::uint64_t stream) const = 0;
   // A JSON object; empty if the stream has none.
   virtual std::string meta(std::uint64_t) const { return {}; }
+  // Streams with equal units belong together: a split never separates them.
+  virtual std::string unit(std::uint64_t stream) const { return name(stream); }
   // True if events() is not empty. O(1).
   virtual bool has_events(std::uint64_t) const { return false; }
   virtual std::vector<InnerEvent> events(std::uint64_t) const { return {}; }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/enum_names.h"
+#include "chunker/lengths.h"
 #include "chunker/rule_json.h"
 #include "training/keys/json_keys.h"
 #include "training/keys/source_keys.h"
@@ -112,6 +113,9 @@ Outcome read_on_error(Name key, Value value, DatasetKeys& into) {
   into.loader.skip_failed = skip;
   return {};
 }
+Outcome read_part(Name key, Value value, DatasetKeys& into) {
+  return read_text(key, value, into.part.emplace());
+}
 Outcome read_buckets(Name key, Value value, DatasetKeys& into) {
   if (value.is_array()) return read_ascending(key, value, into.plan.buckets);
   if (read_count(key, value, 2u, 1024u, into.plan.bucket_count)) return {};
@@ -157,6 +161,9 @@ constexpr std::array readers{
     KeyReader{"threads", read_threads},
     KeyReader{"buffers", count<&Keys::loader, &Settings::buffers, 1, 65536>},
     KeyReader{"on_error", read_on_error},
+    KeyReader{"split", with<&Keys::split, read_split>},
+    KeyReader{"part", read_part},
+    KeyReader{"max_stream", with<&Keys::max_stream, read_limit>},
     KeyReader{"companions", with<&Keys::companions, read_companions>},
 };
 
@@ -165,6 +172,15 @@ Outcome check_dtype(Element dtype, Element frames) {
   return wrong("dtype", json::string(name_of(dtype)),
                "must be " + std::string(name_of(frames)) +
                    ", like the frames: only s16 frames are converted");
+}
+
+Outcome check_part(const std::string& part, const std::vector<SplitPart>& split) {
+  if (split.empty())
+    return wrong("part", json::string(part), "needs split, like {\"valid\": 0.05}");
+  std::vector<std::string_view> names{rest_part};
+  for (const SplitPart& one : split) names.push_back(one.name);
+  if (std::ranges::find(names, part) != names.end()) return {};
+  return wrong("part", json::string(part), "must be " + listed(names, " or "));
 }
 
 Outcome check(const DatasetKeys& keys) {
@@ -179,6 +195,8 @@ Outcome check(const DatasetKeys& keys) {
   if (keys.channels && keys.dim)
     return wrong("dim", *keys.dim,
                  "cannot be set beside channels: frames are feature vectors or audio");
+  if (keys.part)
+    if (const auto checked = check_part(*keys.part, keys.split); !checked) return checked.error();
   if (keys.dtype && keys.frames) return check_dtype(*keys.dtype, *keys.frames);
   return {};
 }
@@ -209,6 +227,16 @@ Result<DatasetKeys, PlanError> read_dataset_keys(const json::object& object) {
   }
   if (const auto checked = check(keys); !checked) return checked.error();
   return keys;
+}
+
+Result<Selection, PlanError> selection_of(const DatasetKeys& keys, const FrameType& type) {
+  Selection selection{.split = keys.split, .part = keys.part.value_or(std::string(rest_part))};
+  if (!keys.max_stream) return selection;
+  const auto frames = parse_length(*keys.max_stream, type.rate);
+  if (!frames) return wrong("max_stream", json::string(*keys.max_stream), frames.error());
+  if (*frames == 0) return wrong("max_stream", json::string(*keys.max_stream), "must be above 0");
+  selection.longest = *frames;
+  return selection;
 }
 
 Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type) {

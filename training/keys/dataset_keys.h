@@ -11,6 +11,7 @@
 #include "base/frame_type.h"
 #include "base/result.h"
 #include "training/catalogs/open_catalog.h"
+#include "training/catalogs/selection.h"
 #include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
 
@@ -37,6 +38,10 @@ struct DatasetKeys {
   std::optional<Element> frames;
   std::optional<Element> dtype;  // the tensor's; nullopt: like the frames
 
+  std::vector<SplitPart> split;           // sorted by name
+  std::optional<std::string> part;        // one name of `split`, or train
+  std::optional<std::string> max_stream;  // frames, or a time
+
   std::vector<CompanionSource> companions;  // empty `from`: an object of the caller
 
   // rank, world, device, prefetch, threads (by default "auto"), buffers, skip_failed (`on_error`);
@@ -58,6 +63,8 @@ std::vector<std::string_view> dataset_key_names();
 // entries_per_frame.
 Result<DatasetKeys, PlanError> read_dataset_keys(const boost::json::object& keys);
 
+// The streams that are selected of all, for streams of this type.
+Result<Selection, PlanError> selection_of(const DatasetKeys& keys, const FrameType& type);
 // The options of the plan, for streams of this type.
 Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type);
 // The settings with the dtype and the columns of the rows, for streams of this type that are cut by

@@ -45,9 +45,13 @@ OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress)
 Result<OpenedDataset, PlanError> open_dataset(const DatasetKeys& keys,
                                               const CatalogProgress& progress) {
   if (const auto checked = check_sources(keys); !checked) return checked.error();
-  const auto catalog = open_all(keys, progress);
-  if (!catalog) return PlanError{"streams", catalog.error().message};
-  const FrameType& type = (*catalog)->frame_type();
+  const auto all = open_all(keys, progress);
+  if (!all) return PlanError{"streams", all.error().message};
+  const FrameType& type = (*all)->frame_type();
+  const auto selection = selection_of(keys, type);
+  if (!selection) return selection.error();
+  const auto catalog = select_streams(*all, *selection);
+  if (!catalog) return catalog.error();
   auto options = plan_options(keys, type);
   if (!options) return options.error();
   auto settings = loader_settings(keys, type, options->chunk);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/keys/source_keys.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <string>
 
 #include "base/enum_names.h"
+#include "chunker/lengths.h"
 
 namespace millrace::training {
 namespace {
@@ -72,6 +74,38 @@ Outcome read_streams(std::string_view key, const json::value& value,
     return wrong(key, value, "must be a path, or a list of paths and of pairs [path, frequency]");
   for (const json::value& one : *list)
     if (const auto read = read_one(key, one, into.emplace_back()); !read) return read.error();
+  return {};
+}
+
+Outcome read_split(std::string_view key, const json::value& value, std::vector<SplitPart>& into) {
+  const auto* table = value.if_object();
+  if (table == nullptr || table->empty())
+    return wrong(key, value, "must be an object of names and fractions, like {\"valid\": 0.05}");
+  double all = 0;
+  for (const auto& [name, fraction] : *table) {
+    SplitPart& part = into.emplace_back();
+    part.name = name;
+    const std::string full = std::string(key) + "." + part.name;
+    if (const auto read = read_number(full, fraction, part.fraction); !read) return read.error();
+    if (!(part.fraction > 0 && part.fraction < 1))
+      return wrong(full, fraction, "must be a fraction of the streams, above 0 and below 1");
+    if (part.name.empty() || part.name == rest_part)
+      return wrong(key, value, "must have names other than train: all other streams are train");
+    all += part.fraction;
+  }
+  if (all >= 1) return wrong(key, value, "must leave streams for train: the sum must be below 1");
+  std::ranges::sort(into, {}, &SplitPart::name);
+  return {};
+}
+
+Outcome read_limit(std::string_view key, const json::value& value,
+                   std::optional<std::string>& into) {
+  if (value.is_string() && lacks_unit(value.get_string())) return wrong(key, value, unit_missing);
+  if (value.is_string()) return read_text(key, value, into.emplace());
+  std::uint64_t frames = 0;
+  if (!read_count(key, value, 1u, max_window, frames))
+    return wrong(key, value, "must be frames, or a time, like \"60s\"");
+  into = std::to_string(frames);
   return {};
 }
 

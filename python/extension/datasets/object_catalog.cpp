@@ -59,6 +59,7 @@ ObjectCatalog::ObjectCatalog(const nb::object& source, std::uint64_t streams, co
   digest.add(std::uint64_t{type.values});
   digest.add(std::to_string(type.rate));
   lengths_.reserve(streams);
+  if (!source.attr("unit").is_none()) units_.emplace();
   for (std::uint64_t stream = 0; stream < streams; ++stream) {
     if (stream % progress_period == 0) {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -97,6 +98,7 @@ void ObjectCatalog::add(const nb::object& source, std::uint64_t stream) {
            bytes_of(nb::repr(frames)));
   lengths_.push_back(length);
   names_.add(bytes_of(source.attr("name")(stream)));
+  if (units_) units_->add(bytes_of(source.attr("unit")(stream)));
   metas_.add(bytes_of(source.attr("meta")(stream)));
   column_.add(length);
   const nb::object events = source.attr("events")(stream);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,8 +21,9 @@ namespace millrace::python {
 // The streams of a Python object as a catalog. Lengths, names, meta and events are read once; the
 // frames are read by an ArrayColumn.
 //
-// The object has `frames(i)`, `name(i)`, `meta(i)` (JSON, or an empty text), `events(i)` (pairs of
-// a kind and a count as for millrace.chunks, or None), and the functions of an ArrayColumn.
+// The object has `frames(i)`, `name(i)`, `unit(i)` (or None instead), `meta(i)` (JSON, or an empty
+// text), `events(i)` (pairs of a kind and a count as for millrace.chunks, or None), and the
+// functions of an ArrayColumn.
 class ObjectCatalog final : public training::Catalog {
  public:
   // `progress` is called with the streams that are read, and their total. Requires: the GIL. Throws
@@ -35,6 +37,9 @@ class ObjectCatalog final : public training::Catalog {
   std::uint64_t frames(std::uint64_t stream) const override { return lengths_[stream]; }
   std::string name(std::uint64_t stream) const override { return std::string(names_.at(stream)); }
   std::string meta(std::uint64_t stream) const override { return std::string(metas_.at(stream)); }
+  std::string unit(std::uint64_t stream) const override {
+    return units_ ? std::string(units_->at(stream)) : name(stream);
+  }
   bool has_events(std::uint64_t stream) const override { return events_.contains(stream); }
   std::vector<training::InnerEvent> events(std::uint64_t stream) const override;
   std::uint64_t digest() const override { return digest_; }
@@ -49,6 +54,7 @@ class ObjectCatalog final : public training::Catalog {
   ArrayColumn column_;
   std::vector<std::uint64_t> lengths_;
   TextColumn names_, metas_;
+  std::optional<TextColumn> units_;  // if they are not the names
   std::unordered_map<std::uint64_t, std::vector<training::InnerEvent>> events_;
   std::uint64_t digest_ = 0;
 };

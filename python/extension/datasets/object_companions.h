@@ -27,6 +27,7 @@ class ObjectCompanions final : public training::Catalog {
   std::uint64_t frames(std::uint64_t stream) const override { return catalog_->frames(stream); }
   std::string name(std::uint64_t stream) const override { return catalog_->name(stream); }
   std::string meta(std::uint64_t stream) const override { return catalog_->meta(stream); }
+  std::string unit(std::uint64_t stream) const override { return catalog_->unit(stream); }
   bool has_events(std::uint64_t stream) const override { return catalog_->has_events(stream); }
   std::vector<training::InnerEvent> events(std::uint64_t stream) const override {
     return catalog_->events(stream);

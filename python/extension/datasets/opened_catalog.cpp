@@ -17,7 +17,9 @@
 #include "python/extension/parts.h"
 #include "python/extension/text.h"
 #include "training/catalogs/companion_ratio.h"
+#include "training/catalogs/excerpts.h"
 #include "training/catalogs/open_catalog.h"
+#include "training/keys/dataset_keys.h"
 
 namespace millrace::python {
 namespace {
@@ -114,6 +116,23 @@ OpenedCatalog joined(const std::vector<const OpenedCatalog*>& parts) {
   return checked(training::join(std::move(catalogs)));
 }
 
+// The streams that the keys select.
+OpenedCatalog selected(const OpenedCatalog& opened, const training::DatasetKeys& keys) {
+  const auto selection = training::selection_of(keys, opened.catalog->frame_type());
+  if (!selection) refuse(selection.error().message);
+  auto catalog = training::select_streams(opened.catalog, *selection);
+  if (!catalog) refuse(catalog.error().message);
+  return {std::move(*catalog)};
+}
+
+// The stream of the sources, and the frame of it, with which a stream begins.
+nb::tuple place(const OpenedCatalog& opened, std::uint64_t stream) {
+  const auto* excerpts = dynamic_cast<const training::Excerpts*>(opened.catalog.get());
+  if (excerpts == nullptr) return nb::make_tuple(stream, 0);
+  const auto [number, begin] = excerpts->place(stream);
+  return nb::make_tuple(number, begin);
+}
+
 // A fact of one stream of a catalog.
 template <auto get>
 auto of_stream(const OpenedCatalog& opened, std::uint64_t stream) {
@@ -167,6 +186,8 @@ void add_catalogs(nb::module_& module) {
       .def("name", &text_of_stream<&Catalog::name>)
       .def("meta", &text_of_stream<&Catalog::meta>)
       .def("frames", &of_stream<&Catalog::frames>)
+      .def("place", &place)
+      .def("selected", &selected)
       .def("with_files", &with_files)
       .def("with_objects", &with_objects);
   module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(),

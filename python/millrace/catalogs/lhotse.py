@@ -2,14 +2,13 @@
 """Cut sets of Lhotse."""
 
 import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from millrace.batch import Batch
-from millrace.rows import Row
 from millrace.stream_sources import Form
 
 
@@ -42,6 +41,10 @@ class LhotseCuts:
     def name(self, i: int) -> str:
         return str(self._cuts[i].id)
 
+    def unit(self, i: int) -> str:
+        """Cuts of one recording belong together."""
+        return str(getattr(self._cuts[i], "recording_id", None) or self._cuts[i].id)
+
     def meta(self, i: int) -> dict[str, Any]:
         cut = self._cuts[i]
         meta = dict(getattr(cut, "custom", None) or {})
@@ -53,27 +56,24 @@ class LhotseCuts:
         return meta
 
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
-        part = self._part(i, begin, n)
+        part = self.cut(i, begin, n)
         return np.asarray(part.load_audio(), np.float32).T
 
     def _form(self, i: int) -> Form | None:
         cut = self._cuts[i]
         return int(getattr(cut, "num_channels", None) or 1), np.dtype(np.float32), cut.sampling_rate
 
-    def cut(self, i: int, row: Row) -> Any:
-        """The body of a row of stream i as a cut."""
-        return self._part(i, row.begin, row.size)
-
-    def _part(self, i: int, begin: int, n: int) -> Any:
+    def cut(self, i: int, begin: int, n: int) -> Any:
+        """The frames [begin, begin + n) of stream i as a cut."""
         cut = self._cuts[i]
         if begin == 0 and n == cut.num_samples:
             return cut
         return cut.truncate(offset=begin / cut.sampling_rate, duration=n / cut.sampling_rate, preserve_id=False)
 
 
-def cuts_of(sources: Sequence[Any], batch: Batch) -> list[Any]:
-    """The bodies of the rows as cuts. The streams of the batch are those of the sources, one after the other. Raises
-    TypeError if one of these has no cuts."""
+def cuts_of(sources: Sequence[Any], place: Callable[[int], tuple[int, int]], batch: Batch) -> list[Any]:
+    """The bodies of the rows as cuts. ``place`` gives the stream of the sources, one after the other, and the frame of it,
+    where a stream of the batch begins. Raises TypeError if one of the sources has no cuts."""
     starts = [0]
     for source in sources:
         if not hasattr(source, "cut"):
@@ -81,6 +81,7 @@ def cuts_of(sources: Sequence[Any], batch: Batch) -> list[Any]:
         starts.append(starts[-1] + len(source))
     cuts = []
     for row in batch.framed:
-        part = bisect.bisect_right(starts, row.stream) - 1
-        cuts.append(sources[part].cut(row.stream - starts[part], row))
+        stream, begin = place(row.stream)
+        part = bisect.bisect_right(starts, stream) - 1
+        cuts.append(sources[part].cut(stream - starts[part], begin + row.begin, row.size))
     return cuts

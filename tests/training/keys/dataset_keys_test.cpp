@@ -146,6 +146,34 @@ TEST_CASE("keys that contradict each other are errors") {
         "dtype = \"f16\" must be f32, like the frames: only s16 frames are converted");
 }
 
+TEST_CASE("a split has names and fractions, and a part is one of its names") {
+  const auto selection = selection_of(
+      keys(R"({"split": {"valid": 0.05, "test": 0.1}, "part": "valid", "max_stream": "60s"})"),
+      {.rate = 8000});
+  REQUIRE(selection.has_value());
+  CHECK(selection->split == std::vector<SplitPart>{{"test", 0.1}, {"valid", 0.05}});
+  CHECK(selection->part == "valid");
+  CHECK(selection->longest == 480'000);
+  CHECK(selection_of(keys(R"({"split": {"valid": 0.05}})"), {})->part == "train");
+  CHECK(selection_of(keys(R"({"max_stream": 500})"), {})->longest == 500);
+  CHECK(error(R"({"split": {}})") ==
+        "split = {} must be an object of names and fractions, like {\"valid\": 0.05}");
+  CHECK(error(R"({"split": {"valid": 1}})") ==
+        "split.valid = 1 must be a fraction of the streams, above 0 and below 1");
+  CHECK(error(R"({"split": {"train": 0.5}})").find("names other than train") != std::string::npos);
+  CHECK(error(R"({"split": {"a": 0.5, "b": 0.5}})").find("must leave streams for train") !=
+        std::string::npos);
+  CHECK(error(R"({"part": "valid"})") == "part = \"valid\" needs split, like {\"valid\": 0.05}");
+  CHECK(error(R"({"part": "dev", "split": {"valid": 0.1}})") ==
+        "part = \"dev\" must be train or valid");
+  CHECK(error(R"({"max_stream": 0})") == "max_stream = 0 must be frames, or a time, like \"60s\"");
+  CHECK(error(R"({"max_stream": "60"})").find("without quotes") != std::string::npos);
+  const auto odd = selection_of(keys(R"({"max_stream": "1us"})"), {});
+  REQUIRE_FALSE(odd.has_value());
+  CHECK(odd.error().message.find("max_stream = \"1us\" must be whole frames") == 0);
+  CHECK_FALSE(selection_of(keys(R"({"max_stream": "0s"})"), {}).has_value());
+}
+
 TEST_CASE("the chunk rule is read at the rate of the streams") {
   const FrameType slow{.rate = 8000};
   const auto options = plan_options(keys(R"({"chunk": {"size": "100ms", "left": 64}})"), slow);

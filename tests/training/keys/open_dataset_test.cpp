@@ -75,6 +75,19 @@ TEST_CASE("several catalogs are joined, with their frequencies") {
   CHECK(opened->options.frequencies == std::vector<double>{1, 0.25});
 }
 
+TEST_CASE("streams are selected and divided through all catalogs") {
+  Folders folders;
+  const std::string calls = folders.add("calls", {1600, 4000}), noise = folders.add("noise", {100});
+  const auto opened = open({{"streams", {calls, noise}}, {"max_stream", "0.1s"}});
+  REQUIRE(opened.has_value());
+  CHECK(opened->catalog->parts() == std::vector<std::uint64_t>{0, 4, 5});
+  CHECK(opened->catalog->name(3) == "2@0.2s");
+  CHECK(opening_error({{"streams", calls}, {"split", {{"valid", 1e-9}}}, {"part", "valid"}}) ==
+        "part = \"valid\" has none of the 2 streams");
+  CHECK(opening_error({{"streams", calls}, {"max_stream", "1us"}}).find("max_stream = \"1us\"") ==
+        0);
+}
+
 TEST_CASE("sources that cannot be opened are errors by name") {
   Folders folders;
   const std::string calls = folders.add("calls", {1600});

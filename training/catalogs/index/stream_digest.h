@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/companion.h"
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "training/contract/catalog.h"
@@ -40,6 +41,13 @@ class StreamDigest {
       add(std::uint64_t{inner.event.mark.has_value()});
       add(inner.event.mark.value_or(0));
     }
+  }
+  void add_companion(const CompanionFormat& format) {
+    add(format.name);
+    add(std::uint64_t{static_cast<std::uint8_t>(format.element)});
+    add(std::uint64_t{format.values});
+    add(std::uint64_t{format.frames_per_entry});
+    add(std::uint64_t{format.entries_per_frame});
   }
   void add_type(const FrameType& type) {
     add(std::uint64_t{static_cast<std::uint8_t>(type.element)} << 1 | (type.features ? 1u : 0u));

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/selection.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "chunker/lengths.h"
+#include "chunker/mix.h"
+#include "training/catalogs/excerpts.h"
+#include "training/catalogs/index/stream_digest.h"
+
+namespace millrace::training {
+namespace {
+
+using Streams = std::vector<std::uint32_t>;
+
+std::string_view part_of(std::string_view unit, const std::vector<SplitPart>& split) {
+  StreamDigest digest;
+  digest.add(unit);
+  // From 0 to 1. FNV alone gives similar texts similar numbers.
+  double drawn = static_cast<double>(mix(digest.value()) >> 11) * 0x1p-53;
+  for (const SplitPart& part : split) {
+    if (drawn < part.fraction) return part.name;
+    drawn -= part.fraction;
+  }
+  return rest_part;
+}
+
+Streams streams_of(const Catalog& catalog, const Selection& selection) {
+  if (selection.split.empty()) {
+    Streams all(catalog.size());
+    std::iota(all.begin(), all.end(), 0u);
+    return all;
+  }
+  Streams streams;
+  for (std::uint32_t i = 0; i < catalog.size(); ++i)
+    if (part_of(catalog.unit(i), selection.split) == selection.part) streams.push_back(i);
+  return streams;
+}
+
+std::uint64_t digest_of(const Catalog& catalog, const Streams& streams, std::uint64_t longest) {
+  StreamDigest digest;
+  if (streams.size() == catalog.size()) {
+    digest.add(catalog.digest());
+  } else {
+    digest.add_type(catalog.frame_type());
+    for (const CompanionFormat& format : catalog.companions()) digest.add_companion(format);
+    for (const std::uint32_t stream : streams)
+      digest.add_stream(catalog.frames(stream), catalog.name(stream), catalog.meta(stream),
+                        catalog.events(stream));
+  }
+  digest.add(longest);
+  return digest.value();
+}
+
+PlanError wrong_limit(const Catalog& catalog, std::uint64_t longest, const std::string& sentence) {
+  return {"max_stream", "max_stream = \"" +
+                            readable(static_cast<double>(longest) / catalog.frame_type().rate) +
+                            "s\", which is " + std::to_string(longest) + " frames, " + sentence};
+}
+
+Result<void, PlanError> check_limit(const Catalog& catalog, const Streams& streams,
+                                    std::uint64_t longest) {
+  for (const CompanionFormat& format : catalog.companions())
+    if (longest % format.frames_per_entry != 0)
+      return wrong_limit(catalog, longest,
+                         "must be a multiple of the " + std::to_string(format.frames_per_entry) +
+                             " frames of an entry of the companion \"" + format.name + "\"");
+  std::uint64_t excerpts = 0;
+  for (const std::uint32_t stream : streams) excerpts += catalog.frames(stream) / longest + 1;
+  if (excerpts >> 31 > 0)
+    return wrong_limit(catalog, longest,
+                       "must be longer: it gives " + std::to_string(excerpts) + " streams");
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Catalog>, PlanError> select_streams(
+    std::shared_ptr<const Catalog> catalog, const Selection& selection) {
+  const Streams streams = streams_of(*catalog, selection);
+  if (streams.empty() && catalog->size() > 0)
+    return PlanError{"part", "part = \"" + selection.part + "\" has none of the " +
+                                 std::to_string(catalog->size()) + " streams"};
+  const bool divides =
+      selection.longest > 0 && std::ranges::any_of(streams, [&](std::uint32_t stream) {
+        return catalog->frames(stream) > selection.longest;
+      });
+  if (!divides && streams.size() == catalog->size()) return catalog;
+  if (divides)
+    if (const auto checked = check_limit(*catalog, streams, selection.longest); !checked)
+      return checked.error();
+  const std::uint64_t longest = divides ? selection.longest : 0;
+  const std::uint64_t digest = digest_of(*catalog, streams, longest);
+  return std::shared_ptr<const Catalog>(
+      std::make_shared<Excerpts>(std::move(catalog), streams, longest, digest));
+}
+
+}  // namespace millrace::training
