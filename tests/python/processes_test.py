@@ -204,6 +204,17 @@ with data:
     data.next()
 """)
 
+    def test_ctrl_c_ends_the_distribution_of_an_epoch(self):
+        for call in "len(data)", "data.seek(3, 1)", "data.next()":
+            self.run_until_interrupted(f"""
+class Long(Slow):
+    def frames(self, i):
+        return 1 << 28
+data = millrace.Dataset(Long([ARRAYS[0]] * 2000), chunk={{"size": 4}}, mode="returnn-torch", rows=1000)  # 10¹¹ rows
+os.write(1, b"reads\\n")
+{call}
+""")
+
     def data_that_waits(self):
         """A data set whose augment waits at stream 3, its batches, and events: it waits, it may go on."""
         entered, go_on = threading.Event(), threading.Event()

@@ -43,13 +43,17 @@ class ListedPlan final : public training::Plan {
 
   // Called by epoch(), on its thread.
   std::function<void(std::uint64_t)> on_epoch;
+  // The same, with what epoch() has to call.
+  std::function<void(const training::Poll&)> on_poll;
   // Called by cursor(), on its thread.
   std::function<void(std::uint64_t)> on_cursor;
 
   const std::vector<training::PlannedBatch>& batches() const { return batches_; }
 
-  std::unique_ptr<training::EpochPlan> epoch(std::uint64_t epoch) const override {
+  std::unique_ptr<training::EpochPlan> epoch(std::uint64_t epoch,
+                                             const training::Poll& poll) const override {
     if (on_epoch) on_epoch(epoch);
+    if (on_poll) on_poll(poll);
     return std::make_unique<Epoch>(*this, epoch);
   }
   std::uint32_t slots(training::Rank rank) const override { return slots_ / rank.world; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chunker/row.h"
+#include "training/contract/poll.h"
 
 namespace millrace::training {
 
@@ -81,8 +82,9 @@ class EmptyEpoch : public std::invalid_argument {
 class Plan {
  public:
   virtual ~Plan() = default;
-  // Distributes the streams of an epoch. May be called on any thread. Throws EmptyEpoch.
-  virtual std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch) const = 0;
+  // Distributes the streams of an epoch. May be called on any thread. Throws EmptyEpoch, and what
+  // `poll` throws.
+  virtual std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch, const Poll& poll = {}) const = 0;
   // Slots of one rank: the number of states that its model keeps. 0: stateless.
   virtual std::uint32_t slots(Rank rank) const = 0;
   // The most rows of a batch of one rank, and the most columns.

@@ -2,6 +2,7 @@
 #include "training/filling/epochs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -14,6 +15,11 @@ namespace {
 constexpr std::size_t most_requests = 1 << 16;
 
 constexpr std::size_t most_kept = 2;  // the epoch that is read, and the next one
+
+constexpr Duration poll_interval = std::chrono::milliseconds(100);
+
+// stop() ends a distribution.
+struct Stopped {};
 
 }  // namespace
 
@@ -35,8 +41,8 @@ bool Epochs::stop_until(Time deadline) {
   return true;
 }
 
-Epochs::Distributed Epochs::get(std::uint64_t epoch) {
-  if (!requests_) return find_or_make(epoch);
+Epochs::Distributed Epochs::get(std::uint64_t epoch, const Poll& poll) {
+  if (!requests_) return find_or_make(epoch, poll);
   struct Answer {
     Distributed epoch;
     std::exception_ptr error;
@@ -45,9 +51,10 @@ Epochs::Distributed Epochs::get(std::uint64_t epoch) {
   ask(epoch, [answers](Distributed distributed, std::exception_ptr error) {
     (void)answers->try_push({std::move(distributed), std::move(error)});
   });
-  auto answer = answers->pop_until(Time::max()).value();
-  if (answer.error) std::rethrow_exception(std::move(answer.error));
-  return std::move(answer.epoch);
+  auto answer = answers->pop_until(poll ? Clock::now() + poll_interval : Time::max());
+  for (; !answer; answer = answers->pop_until(Clock::now() + poll_interval)) poll();
+  if (answer->error) std::rethrow_exception(std::move(answer->error));
+  return std::move(answer->epoch);
 }
 
 void Epochs::ask(std::uint64_t epoch, Then then) {
@@ -59,12 +66,17 @@ void Epochs::prepare(std::uint64_t epoch) {
 }
 
 void Epochs::run() {
+  const Poll poll = [this] {
+    if (requests_->closed()) throw Stopped();
+  };
   while (const auto request = requests_->pop_until(Time::max())) {
     if (requests_->closed()) return;
     Distributed epoch;
     std::exception_ptr error;
     try {
-      epoch = find_or_make(request->epoch);
+      epoch = find_or_make(request->epoch, poll);
+    } catch (const Stopped&) {
+      return;
     } catch (...) {  // get() and ask() of this epoch fail in the same way
       error = std::current_exception();
     }
@@ -72,7 +84,7 @@ void Epochs::run() {
   }
 }
 
-Epochs::Distributed Epochs::find_or_make(std::uint64_t epoch) {
+Epochs::Distributed Epochs::find_or_make(std::uint64_t epoch, const Poll& poll) {
   std::erase_if(known_, [](const Known& known) { return known.used.expired(); });
   Distributed found;
   const auto at = std::ranges::find(known_, epoch, &Known::epoch);
@@ -80,7 +92,7 @@ Epochs::Distributed Epochs::find_or_make(std::uint64_t epoch) {
     found = at->used.lock();
     known_.erase(at);
   }
-  if (!found) found = plan_->epoch(epoch);
+  if (!found) found = plan_->epoch(epoch, poll);
   known_.push_back({.epoch = epoch, .kept = found, .used = found});
   for (std::size_t i = 0; i + most_kept < known_.size(); ++i) known_[i].kept.reset();
   return found;

@@ -25,24 +25,26 @@ class Epochs {
 
   // Starts no thread.
   explicit Epochs(std::shared_ptr<const Plan> plan);
-  // Waits for the distribution that is under way.
+  // As stop().
   ~Epochs();
 
   const Plan& plan() const { return *plan_; }
 
   // Starts the thread, if it does not run. Throws std::system_error.
   void start();
-  // Ends the thread when the distribution that is under way has ended.
+  // Ends the thread, and the distribution that is under way.
   void stop() { stop_until(Time::max()); }
-  // The same. False: the distribution has not ended at the deadline; until a later call ends the
-  // thread, only that call and the destructor are allowed.
+  // The same. False: the distribution has not ended at the deadline, because a function that gives
+  // the length of a stream takes longer; until a later call ends the thread, only that call and the
+  // destructor are allowed.
   bool stop_until(Time deadline);
 
   // The epoch. Waits until it is distributed; without the thread, distributes it in the calling
-  // one. Throws the exceptions of Plan::epoch().
-  Distributed get(std::uint64_t epoch);
+  // one. Calls `poll` meanwhile, at least every 0.1 s. Throws the exceptions of Plan::epoch(), and
+  // those of `poll`.
+  Distributed get(std::uint64_t epoch, const Poll& poll = {});
   // Calls `then` on the thread with the epoch, or with the exception of Plan::epoch(). Does not
-  // wait. stop() drops requests whose distribution has not begun. Requires: the thread runs.
+  // wait. stop() drops requests whose distribution has not ended. Requires: the thread runs.
   // `then` must not throw.
   using Then = std::function<void(Distributed, std::exception_ptr)>;
   void ask(std::uint64_t epoch, Then then);
@@ -56,7 +58,7 @@ class Epochs {
   };
 
   void run();
-  Distributed find_or_make(std::uint64_t epoch);
+  Distributed find_or_make(std::uint64_t epoch, const Poll& poll);
 
   const std::shared_ptr<const Plan> plan_;
   // Used by the thread while it runs: the two epochs requested last, and those in use.

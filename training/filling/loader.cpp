@@ -234,17 +234,17 @@ void Loader::follow(const Loader& former) {
 
 bool Loader::stop_until(Time deadline) { return impl_->stop_until(deadline); }
 
-std::uint64_t Loader::steps() { return epoch_plan()->steps(); }
+std::uint64_t Loader::steps(const Poll& poll) { return epoch_plan(poll)->steps(); }
 
-std::uint64_t Loader::steps_of(std::uint64_t epoch) {
-  return epoch == impl_->position.epoch ? steps() : impl_->epochs->get(epoch)->steps();
+std::uint64_t Loader::steps_of(std::uint64_t epoch, const Poll& poll) {
+  return epoch == impl_->position.epoch ? steps(poll) : impl_->epochs->get(epoch, poll)->steps();
 }
 
-std::shared_ptr<const EpochPlan> Loader::epoch_plan() {
+std::shared_ptr<const EpochPlan> Loader::epoch_plan(const Poll& poll) {
   Impl& impl = *impl_;
   const std::uint64_t epoch = impl.position.epoch;
   if (!impl.epoch_plan || impl.planned_epoch != epoch) {
-    impl.epoch_plan = impl.epochs->get(epoch);
+    impl.epoch_plan = impl.epochs->get(epoch, poll);
     impl.planned_epoch = epoch;
   }
   return impl.epoch_plan;

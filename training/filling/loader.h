@@ -101,12 +101,12 @@ class Loader {
   // waits, are allowed.
   bool stop_until(Time deadline);
   // Steps of the current epoch, for this rank and stride 1. Distributes the epoch if that was not
-  // done yet, but starts no thread.
-  std::uint64_t steps();
+  // done yet, but starts no thread. Calls `poll` meanwhile, and throws what it throws.
+  std::uint64_t steps(const Poll& poll = {});
   // The same for another epoch, such as the next one.
-  std::uint64_t steps_of(std::uint64_t epoch);
+  std::uint64_t steps_of(std::uint64_t epoch, const Poll& poll = {});
   // The current epoch, as steps().
-  std::shared_ptr<const EpochPlan> epoch_plan();
+  std::shared_ptr<const EpochPlan> epoch_plan(const Poll& poll = {});
 
   // As Worker::use_on().
   void use_on(const WorkerBatch& batch, DeviceStream stream);

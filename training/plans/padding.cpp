@@ -47,7 +47,7 @@ double padding_of(const PlanTotals& totals) {
 }
 
 std::optional<std::string> padding_warning(const Catalog& catalog, const PlanOptions& options,
-                                           Rank rank, const PlanTotals& totals) {
+                                           Rank rank, const PlanTotals& totals, const Poll& poll) {
   const double padding = padding_of(totals);
   if (options.mode != PlanMode::stateful || padding <= most_padding) return std::nullopt;
   const std::string begin =
@@ -58,7 +58,8 @@ std::optional<std::string> padding_warning(const Catalog& catalog, const PlanOpt
   const StreamCutter cutter(catalog, options, 0);
   const std::uint64_t key = draw_key(options.seed, Purpose::slots, 0);
   const auto suffices = [&](std::uint32_t slots) {
-    const Deal deal(streams, cutter, {.slots = slots, .shuffle = options.shuffle, .key = key});
+    const Deal deal(streams, cutter, {.slots = slots, .shuffle = options.shuffle, .key = key},
+                    poll);
     return padding_of(deal.totals()) <= most_padding;
   };
   // Less padding needs fewer slots. The steps become smaller as the number does.

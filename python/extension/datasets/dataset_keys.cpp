@@ -14,8 +14,10 @@
 #include "chunker/rule_json.h"
 #include "python/extension/datasets/opened_catalog.h"
 #include "python/extension/datasets/python_function.h"
+#include "python/extension/datasets/signal_poll.h"
 #include "python/extension/parts.h"
 #include "python/extension/text.h"
+#include "python/extension/without_gil.h"
 #include "training/plans/make_plan.h"
 #include "training/plans/origin.h"
 #include "training/plans/padding.h"
@@ -128,8 +130,9 @@ std::optional<std::string> chunk(const DatasetPlan& made) {
 // The totals are those of an epoch.
 std::optional<std::string> padding_warning(const DatasetPlan& made, std::uint64_t rows,
                                            std::uint64_t padding_rows, std::uint64_t frames) {
+  const WithoutGil waits;
   return training::padding_warning(*made.catalog, made.options, made.keys.loader.rank,
-                                   {rows, padding_rows, frames});
+                                   {rows, padding_rows, frames}, signal_poll());
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "base/quiet_thread.h"
 #include "gpu/host/device_fault.h"
 #include "python/extension/datasets/python_function.h"
+#include "python/extension/datasets/signal_poll.h"
 #include "python/extension/held_batch.h"
 #include "python/extension/parts.h"
 #include "python/extension/raise.h"
@@ -62,7 +63,7 @@ nb::tuple position(PlanLoader& loader) {
 std::uint64_t steps(PlanLoader& python, std::uint64_t epoch) {
   training::Loader& loader = python.loader();
   const WithoutGil waits;
-  return loader.steps_of(epoch);
+  return loader.steps_of(epoch, signal_poll());
 }
 
 // A step after the last one is the end of the epoch. With a stride, there are several.

@@ -70,6 +70,60 @@ TEST_CASE("the wait for a distribution has a limit") {
   CHECK(epochs.stop_until(Time::min()));  // it is stopped
 }
 
+TEST_CASE("a stop ends the distribution that is under way, and a later call distributes again") {
+  Counted counted;
+  std::latch distributes(1);
+  std::atomic<bool> ends = false;
+  counted.plan->on_poll = [&](const training::Poll& poll) {
+    distributes.count_down(ends ? 0 : 1);
+    while (!ends) poll();
+  };
+  Epochs epochs(counted.plan);
+  epochs.start();
+  epochs.prepare(1);
+  distributes.wait();
+  epochs.stop();
+  ends = true;
+  epochs.start();
+  CHECK(epochs.get(1));
+  CHECK(counted.distributed[1] == 2);
+}
+
+TEST_CASE("who waits for an epoch can leave the wait, with or without the thread") {
+  struct Left {};
+  Counted counted;
+  std::atomic<bool> ends = false;
+  counted.plan->on_poll = [&](const training::Poll& poll) {
+    while (!ends) poll();
+  };
+  const auto leave = [] { throw Left(); };
+  Epochs epochs(counted.plan);
+  CHECK_THROWS_AS(epochs.get(0, leave), Left);
+  epochs.start();
+  CHECK_THROWS_AS(epochs.get(0, leave), Left);
+  ends = true;
+  CHECK(epochs.get(0));
+  CHECK(counted.distributed[0] == 2);  // the thread had gone on
+}
+
+TEST_CASE("a loader that is left does not wait for the next epoch") {
+  Eight eight;
+  const auto plan = std::make_shared<ListedPlan>(*eight.catalog, 3, eight.spec);
+  std::atomic<bool> endless = false;
+  std::latch distributes(1);
+  plan->on_epoch = [&](std::uint64_t epoch) { endless = epoch == 1; };
+  plan->on_poll = [&](const training::Poll& poll) {
+    if (endless) distributes.count_down();
+    while (endless) poll();
+  };
+  Loader loader(eight.catalog, plan, {.threads = 1});
+  REQUIRE(next_copy(loader).has_value());
+  distributes.wait();
+  loader.seek({0, 2});
+  CHECK(next_copy(loader)->step == 2);
+  endless = false;
+}
+
 TEST_CASE("only the last two epochs are kept, and those in use") {
   Counted counted;
   Epochs epochs(counted.plan);

@@ -22,7 +22,8 @@ std::uint64_t sequence_begin(std::uint64_t streams, double frequency, std::uint6
 
 }  // namespace
 
-EpochStreams::EpochStreams(const Catalog& catalog, const PlanOptions& options, std::uint64_t epoch)
+EpochStreams::EpochStreams(const Catalog& catalog, const PlanOptions& options, std::uint64_t epoch,
+                           const Poll& poll)
     : catalog_(catalog), shuffle_{options.shuffle, options.shuffle_window}, seed_(options.seed) {
   const std::vector<std::uint64_t> borders = catalog.parts();
   std::uint64_t place = 0;
@@ -38,8 +39,10 @@ EpochStreams::EpochStreams(const Catalog& catalog, const PlanOptions& options, s
   parts_.push_back({.begin = place});
   if (!options.frames) return;
   lengths_.reserve(size());
-  for (std::uint64_t i = 0; i < size(); ++i)
+  for (std::uint64_t i = 0; i < size(); ++i) {
     lengths_.push_back(options.frames(epoch, stream(i), copy(i)));
+    if (poll) poll();  // a function of the user may take long
+  }
 }
 
 bool EpochStreams::has_events(std::uint64_t place) const {

@@ -6,6 +6,7 @@
 
 #include "training/contract/catalog.h"
 #include "training/contract/plan_options.h"
+#include "training/contract/poll.h"
 #include "training/plans/order/windowed_permutation.h"
 
 namespace millrace::training {
@@ -19,7 +20,8 @@ namespace millrace::training {
 class EpochStreams {
  public:
   // Asks options.frames for the length of each stream, if it is set.
-  EpochStreams(const Catalog& catalog, const PlanOptions& options, std::uint64_t epoch);
+  EpochStreams(const Catalog& catalog, const PlanOptions& options, std::uint64_t epoch,
+               const Poll& poll = {});
 
   std::uint64_t size() const { return parts_.back().begin; }
   std::uint64_t stream(std::uint64_t place) const { return is_plain_ ? place : stream_of(place); }

@@ -33,19 +33,21 @@ std::uint64_t LengthOrder::bins_of(std::uint64_t streams) const {
 
 std::vector<std::uint32_t> LengthOrder::sorted(const std::vector<std::uint32_t>& places,
                                                const EpochStreams& streams, const Shuffle& shuffle,
-                                               std::uint64_t key) const {
+                                               std::uint64_t key, const Poll& poll) const {
   const std::uint64_t count = places.size();
   // More bins than streams have at most one stream each.
   const std::uint64_t bins = std::min(bins_of(count), std::max<std::uint64_t>(count, 1));
   WindowedPermutation order({shuffle.on && shuffled_, shuffle.window}, count, key);
   std::vector<std::uint32_t> sorted;
   sorted.reserve(count);
+  Polling polling(poll);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> bin;  // length and place
   for (std::uint64_t number = 0; number < bins; ++number) {
     bin.clear();
     for (std::uint64_t i = number * count / bins; i < (number + 1) * count / bins; ++i) {
       const std::uint32_t place = places[order[i]];
       bin.emplace_back(streams.frames(place), place);
+      polling.done();
     }
     const bool descending = descending_ != (number % 2 == 1);
     std::ranges::stable_sort(bin, [&](const auto& a, const auto& b) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "training/contract/poll.h"
 #include "training/plans/order/epoch_streams.h"
 #include "training/plans/order/windowed_permutation.h"
 
@@ -27,7 +28,7 @@ class LengthOrder {
   // they are sorted.
   std::vector<std::uint32_t> sorted(const std::vector<std::uint32_t>& places,
                                     const EpochStreams& streams, const Shuffle& shuffle,
-                                    std::uint64_t key) const;
+                                    std::uint64_t key, const Poll& poll) const;
 
  private:
   std::uint64_t bins_of(std::uint64_t streams) const;

@@ -76,7 +76,7 @@ constexpr std::uint32_t no_slot = std::numeric_limits<std::uint32_t>::max();
 
 // Steps and frames of each stream, by its place.
 struct Deal::Lengths {
-  Lengths(const EpochStreams& streams, const StreamCutter& cutter);
+  Lengths(const EpochStreams& streams, const StreamCutter& cutter, const Poll& poll);
 
   // The places by length class, longest first; in a class in random order, or by length alone.
   std::vector<std::uint32_t> order(const Shuffle& shuffle, std::uint64_t key) const;
@@ -88,12 +88,15 @@ struct Deal::Lengths {
   std::uint64_t longest = 0;
 };
 
-Deal::Lengths::Lengths(const EpochStreams& all, const StreamCutter& cutter) : streams(all) {
+Deal::Lengths::Lengths(const EpochStreams& all, const StreamCutter& cutter, const Poll& poll)
+    : streams(all) {
+  Polling polling(poll);
   const std::uint64_t count = all.size();
   steps.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const StreamRef stream{all.stream(i), all.frames(i), all.has_events(i)};
     const RowCounts counts = cutter.counts(stream);
+    polling.done();
     if (counts.framed > std::numeric_limits<std::uint32_t>::max())
       throw std::length_error("stream " + std::to_string(stream.stream) + " has " +
                               std::to_string(counts.framed) +
@@ -139,18 +142,21 @@ void Deal::Lengths::sort(std::span<std::uint32_t> places) const {
   std::ranges::transform(keys, places.begin(), [](const auto& key) { return key.second; });
 }
 
-Deal::Deal(const EpochStreams& streams, const StreamCutter& cutter, const Settings& settings)
+Deal::Deal(const EpochStreams& streams, const StreamCutter& cutter, const Settings& settings,
+           const Poll& poll)
     : begins_(settings.slots + 1), slot_steps_(settings.slots) {
-  const Lengths lengths(streams, cutter);
+  const Lengths lengths(streams, cutter, poll);
   rows_ = lengths.rows;
   frames_ = lengths.frames;
   std::vector<std::uint32_t> slot_of(lengths.steps.size(), no_slot);
   EmptiestSlot emptiest(settings.slots);
+  Polling polling(poll);
   for (const std::uint32_t place : lengths.order({.on = settings.shuffle}, draw(settings.key, 0))) {
     const std::uint32_t slot = slot_of[place] = emptiest.slot();
     emptiest.add(streams.frames(place));
     slot_steps_[slot] += lengths.steps[place];
     ++begins_[slot + 1];
+    polling.done();
   }
   std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
   fill(lengths, slot_of);

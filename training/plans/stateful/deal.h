@@ -29,7 +29,9 @@ class Deal {
     std::uint64_t key = 0;  // for all that is random
   };
 
-  Deal(const EpochStreams& streams, const StreamCutter& cutter, const Settings& settings);
+  // All are used by the constructor only.
+  Deal(const EpochStreams& streams, const StreamCutter& cutter, const Settings& settings,
+       const Poll& poll = {});
 
   std::uint32_t slots() const { return static_cast<std::uint32_t>(begins_.size() - 1); }
   // The steps of the slot with the most.

@@ -13,16 +13,17 @@
 namespace millrace::training {
 
 StatefulEpoch::StatefulEpoch(const Catalog& catalog, const PlanOptions& options,
-                             const RowWidths& widths, std::uint64_t epoch)
+                             const RowWidths& widths, std::uint64_t epoch, const Poll& poll)
     : catalog_(catalog),
       epoch_(epoch),
       widths_(widths),
-      streams_(catalog, options, epoch),
+      streams_(catalog, options, epoch, poll),
       cutter_(catalog, options, epoch),
       deal_(streams_, cutter_,
             {.slots = options.slots,
              .shuffle = options.shuffle,
-             .key = draw_key(options.seed, Purpose::slots, epoch)}) {}
+             .key = draw_key(options.seed, Purpose::slots, epoch)},
+            poll) {}
 
 std::unique_ptr<PlanCursor> StatefulEpoch::cursor(Rank rank, std::uint64_t step,
                                                   std::uint64_t stride) const {
@@ -45,8 +46,8 @@ std::uint64_t StatefulEpoch::most_marks(std::uint64_t stream) const {
 StatefulPlan::StatefulPlan(const Catalog& catalog, const PlanOptions& options, RowWidths widths)
     : catalog_(catalog), options_(options), widths_(std::move(widths)) {}
 
-std::unique_ptr<EpochPlan> StatefulPlan::epoch(std::uint64_t epoch) const {
-  auto distributed = std::make_unique<StatefulEpoch>(catalog_, options_, widths_, epoch);
+std::unique_ptr<EpochPlan> StatefulPlan::epoch(std::uint64_t epoch, const Poll& poll) const {
+  auto distributed = std::make_unique<StatefulEpoch>(catalog_, options_, widths_, epoch, poll);
   if (distributed->steps() == 0) throw EmptyEpoch(epoch, "no stream is long enough for a chunk");
   return distributed;
 }

@@ -19,7 +19,7 @@ class StatefulEpoch final : public EpochPlan {
  public:
   // All arguments must outlive it.
   StatefulEpoch(const Catalog& catalog, const PlanOptions& options, const RowWidths& widths,
-                std::uint64_t epoch);
+                std::uint64_t epoch, const Poll& poll);
 
   std::uint64_t steps() const override { return deal_.steps(); }
   PlanTotals totals() const override { return deal_.totals(); }
@@ -53,7 +53,7 @@ class StatefulPlan final : public Plan {
   // The catalog must outlive it. Requires: the options are without error.
   StatefulPlan(const Catalog& catalog, const PlanOptions& options, RowWidths widths);
 
-  std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch) const override;
+  std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch, const Poll& poll) const override;
   std::uint32_t slots(Rank rank) const override { return options_.slots / rank.world; }
   std::uint32_t most_rows(Rank rank) const override { return slots(rank); }
   std::uint32_t most_columns() const override { return widths_.most_columns(); }

@@ -85,7 +85,8 @@ class Division::Filling {
   std::vector<std::uint64_t> begins_;
 };
 
-Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(world) {
+Division::Division(const StatelessEpoch& epoch, std::uint32_t world, const Poll& poll)
+    : world_(world) {
   std::vector<BatchGroup> groups;
   std::uint64_t rows = 0;
   for (std::size_t i = 0; i < epoch.items().size(); ++i)
@@ -104,26 +105,26 @@ Division::Division(const StatelessEpoch& epoch, std::uint32_t world) : world_(wo
   for (std::size_t way = 0; way < 2 * groups.size() && steps_ == 0; ++way) {
     if (way == groups.size()) narrow_first_ = !narrow_first_;
     groups_ = groups;
-    divide(epoch, (target + way) % groups.size());
+    divide(epoch, (target + way) % groups.size(), poll);
   }
 }
 
-void Division::divide(const StatelessEpoch& epoch, std::size_t target) {
+void Division::divide(const StatelessEpoch& epoch, std::size_t target, const Poll& poll) {
   // A wider group takes rows from narrower ones before these are divided.
   for (std::size_t i = groups_.size(); --i > target;) {
-    Filling filling = divided(epoch, groups_[i]);
+    Filling filling = divided(epoch, groups_[i], poll);
     complete(epoch, i, filling);
-    finish(epoch, groups_[i], std::move(filling));
+    finish(epoch, groups_[i], std::move(filling), poll);
   }
   for (std::size_t i = 0; i <= target; ++i) {
-    Filling filling = divided(epoch, groups_[i]);
+    Filling filling = divided(epoch, groups_[i], poll);
     if (i < target) move_up(epoch, i, filling);
-    finish(epoch, groups_[i], std::move(filling));
+    finish(epoch, groups_[i], std::move(filling), poll);
   }
 }
 
 Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGroup& group,
-                                    std::uint64_t parts) const {
+                                    const Poll& poll, std::uint64_t parts) const {
   Filling filling(epoch, group, parts);
   const std::uint64_t rows = group.own + group.moved.size();
   if (filling.has_equal_batches()) {
@@ -133,9 +134,11 @@ Division::Filling Division::divided(const StatelessEpoch& epoch, const BatchGrou
   constexpr std::uint64_t at_once = 256;
   GroupRows reader(epoch, group);
   std::vector<PlannedRow> some;
+  Polling polling(poll);
   for (std::uint64_t begin = 0; begin < rows; begin += at_once) {
     reader.read(begin, std::min(begin + at_once, rows), some);
     for (const PlannedRow& row : some) filling.add(epoch.widths().columns(row.row));
+    polling.done(some.size());
   }
   return filling;
 }
@@ -176,10 +179,11 @@ void Division::move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling&
 
 // Where the limits decide which rows fit, a few rows may fit into one batch in one epoch, and need
 // several in others. So they are enough for a step in all epochs.
-void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling) {
+void Division::finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling,
+                      const Poll& poll) {
   const bool is_small = epoch.options().drop_last && !filling.has_equal_batches() &&
                         filling.batches() < world_ && filling.rows() >= world_;
-  group.batches = (is_small ? divided(epoch, group, world_) : std::move(filling)).ranges();
+  group.batches = (is_small ? divided(epoch, group, poll, world_) : std::move(filling)).ranges();
   const std::uint64_t batches = group.batches.size(), remainder = batches % world_;
   group.steps = batches / world_;
   if (!epoch.options().drop_last && remainder > 0) ++group.steps;

@@ -82,8 +82,8 @@ class GroupRows {
 // Immutable after construction, and thread-safe.
 class Division {
  public:
-  // `epoch` is used by the constructor only.
-  Division(const StatelessEpoch& epoch, std::uint32_t world);
+  // The references are used by the constructor only.
+  Division(const StatelessEpoch& epoch, std::uint32_t world, const Poll& poll);
 
   std::uint32_t world() const { return world_; }
   const std::vector<BatchGroup>& groups() const { return groups_; }
@@ -94,12 +94,12 @@ class Division {
  private:
   class Filling;
 
-  void divide(const StatelessEpoch& epoch, std::size_t target);
-  Filling divided(const StatelessEpoch& epoch, const BatchGroup& group,
+  void divide(const StatelessEpoch& epoch, std::size_t target, const Poll& poll);
+  Filling divided(const StatelessEpoch& epoch, const BatchGroup& group, const Poll& poll,
                   std::uint64_t parts = 0) const;
   void complete(const StatelessEpoch& epoch, std::size_t wide, Filling& filling);
   void move_up(const StatelessEpoch& epoch, std::size_t narrow, Filling& filling);
-  void finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling);
+  void finish(const StatelessEpoch& epoch, BatchGroup& group, Filling filling, const Poll& poll);
 
   std::uint32_t world_;
   bool narrow_first_ = false;

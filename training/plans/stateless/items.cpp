@@ -18,7 +18,9 @@ StreamRef stream_at(const EpochStreams& streams, std::uint64_t place) {
 
 // Counts the rows of the streams in an order of their places.
 template <class Place>
-Items counted(const EpochStreams& streams, const StreamCutter& cutter, Place place) {
+Items counted(const EpochStreams& streams, const StreamCutter& cutter, const Poll& poll,
+              Place place) {
+  Polling polling(poll);
   auto index = std::make_shared<RowIndex>(streams.size());
   Items items{.order = Items::Order::rows, .streams = streams.size()};
   for (std::uint64_t i = 0; i < streams.size(); ++i) {
@@ -27,6 +29,7 @@ Items counted(const EpochStreams& streams, const StreamCutter& cutter, Place pla
     items.events = items.events || stream.events;
     index->add(counts.framed);
     items.frames += counts.frames;
+    polling.done();
   }
   index->finish();
   items.index = std::move(index);
@@ -35,13 +38,14 @@ Items counted(const EpochStreams& streams, const StreamCutter& cutter, Place pla
 
 }  // namespace
 
-Items shuffled_rows(const EpochStreams& streams, const StreamCutter& cutter) {
-  return counted(streams, cutter, [](std::uint64_t i) { return i; });
+Items shuffled_rows(const EpochStreams& streams, const StreamCutter& cutter, const Poll& poll) {
+  return counted(streams, cutter, poll, [](std::uint64_t i) { return i; });
 }
 
 std::vector<Items> shuffled_buckets(const EpochStreams& streams, const StreamCutter& cutter,
                                     const RowWidths& widths,
-                                    const std::vector<std::uint32_t>& buckets) {
+                                    const std::vector<std::uint32_t>& buckets, const Poll& poll) {
+  Polling polling(poll);
   std::vector<Items> groups(buckets.size() + 1);
   std::vector<std::shared_ptr<RowIndex>> indices;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -61,7 +65,9 @@ std::vector<Items> shuffled_buckets(const EpochStreams& streams, const StreamCut
           std::ranges::lower_bound(buckets, widths.columns(row)) - buckets.begin());
       ++counts[group];
       groups[group].frames += row.size;
+      polling.done();
     }
+    polling.done();
     for (std::size_t i = 0; i < groups.size(); ++i) indices[i]->add(counts[i]);
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -72,25 +78,28 @@ std::vector<Items> shuffled_buckets(const EpochStreams& streams, const StreamCut
 }
 
 Items shuffled_streams(const EpochStreams& streams, const StreamCutter& cutter,
-                       const Shuffle& shuffle, std::uint64_t key) {
+                       const Shuffle& shuffle, std::uint64_t key, const Poll& poll) {
   WindowedPermutation order(shuffle, streams.size(), key);
-  Items items = counted(streams, cutter, [&](std::uint64_t i) { return order[i]; });
+  Items items = counted(streams, cutter, poll, [&](std::uint64_t i) { return order[i]; });
   items.order = Items::Order::streams;
   return items;
 }
 
 Items ordered_streams(const EpochStreams& streams, const StreamCutter& cutter,
-                      std::vector<std::uint32_t> places) {
-  Items items = counted(streams, cutter, [&](std::uint64_t i) { return places[i]; });
+                      std::vector<std::uint32_t> places, const Poll& poll) {
+  Items items = counted(streams, cutter, poll, [&](std::uint64_t i) { return places[i]; });
   items.order = Items::Order::streams;
   items.places = std::move(places);
   return items;
 }
 
 std::vector<Items> whole_streams(const EpochStreams& streams,
-                                 const std::vector<std::uint32_t>& buckets, std::uint32_t longest) {
+                                 const std::vector<std::uint32_t>& buckets, std::uint32_t longest,
+                                 const Poll& poll) {
+  Polling polling(poll);
   std::vector<Items> groups(buckets.size() + 1);
   for (std::uint64_t place = 0; place < streams.size(); ++place) {
+    polling.done();
     const std::uint64_t frames = streams.frames(place);
     if (frames == 0) continue;
     if (frames > longest)

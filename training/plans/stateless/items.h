@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "training/contract/poll.h"
 #include "training/plans/order/epoch_streams.h"
 #include "training/plans/order/windowed_permutation.h"
 #include "training/plans/rows/row_widths.h"
@@ -43,21 +44,23 @@ struct Items {
   std::uint64_t size() const { return order == Order::whole ? places.size() : index->rows(); }
 };
 
-Items shuffled_rows(const EpochStreams& streams, const StreamCutter& cutter);
+// All call `poll`.
+Items shuffled_rows(const EpochStreams& streams, const StreamCutter& cutter, const Poll& poll = {});
 // The rows in groups by their columns: up to each of `buckets`, and above the last one. Cuts all
 // streams.
 std::vector<Items> shuffled_buckets(const EpochStreams& streams, const StreamCutter& cutter,
                                     const RowWidths& widths,
-                                    const std::vector<std::uint32_t>& buckets);
+                                    const std::vector<std::uint32_t>& buckets, const Poll& poll);
 // `shuffle` and `key` are those of the ItemOrder that reads them.
 Items shuffled_streams(const EpochStreams& streams, const StreamCutter& cutter,
-                       const Shuffle& shuffle, std::uint64_t key);
+                       const Shuffle& shuffle, std::uint64_t key, const Poll& poll);
 // The same in the order of these places: ItemOrder must not shuffle.
 Items ordered_streams(const EpochStreams& streams, const StreamCutter& cutter,
-                      std::vector<std::uint32_t> places);
+                      std::vector<std::uint32_t> places, const Poll& poll);
 // The streams in groups by length: up to each of `buckets`, and above the last one. Throws
 // std::length_error if a stream has more than `longest` frames.
 std::vector<Items> whole_streams(const EpochStreams& streams,
-                                 const std::vector<std::uint32_t>& buckets, std::uint32_t longest);
+                                 const std::vector<std::uint32_t>& buckets, std::uint32_t longest,
+                                 const Poll& poll);
 
 }  // namespace millrace::training

@@ -32,39 +32,42 @@ bool has_equal_rows(const PlanOptions& options) {
 
 StatelessEpoch::StatelessEpoch(const Catalog& catalog, const PlanOptions& options,
                                const RowWidths& widths, std::uint64_t epoch, std::uint32_t world,
-                               const std::optional<Items>& rows)
+                               const std::optional<Items>& rows, const Poll& poll)
     : epoch_(epoch),
       options_(options),
       widths_(widths),
-      streams_(catalog, options, epoch),
+      streams_(catalog, options, epoch, poll),
       cutter_(catalog, options, epoch),
-      items_(all_items(rows)),
-      division_(std::make_shared<const Division>(*this, world)) {}
+      items_(all_items(rows, poll)),
+      division_(std::make_shared<const Division>(*this, world, poll)) {}
 
-std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows) const {
+std::vector<Items> StatelessEpoch::all_items(const std::optional<Items>& rows,
+                                             const Poll& poll) const {
   if (rows) return {*rows};
-  if (const auto order = LengthOrder::parse(options_.order)) return items_by_length(*order);
+  if (const auto order = LengthOrder::parse(options_.order)) return items_by_length(*order, poll);
   if (!options_.chunk && !is_returnn(options_))
-    return whole_streams(streams_, options_.buckets, widths_.most_columns());
+    return whole_streams(streams_, options_.buckets, widths_.most_columns(), poll);
   if (!options_.buckets.empty())
-    return shuffled_buckets(streams_, cutter_, widths_, options_.buckets);
-  if (!is_returnn(options_)) return {shuffled_rows(streams_, cutter_)};
+    return shuffled_buckets(streams_, cutter_, widths_, options_.buckets, poll);
+  if (!is_returnn(options_)) return {shuffled_rows(streams_, cutter_, poll)};
   return {shuffled_streams(streams_, cutter_, shuffle(),
-                           draw_key(options_.seed, Purpose::rows, epoch_, 0))};
+                           draw_key(options_.seed, Purpose::rows, epoch_, 0), poll)};
 }
 
-std::vector<Items> StatelessEpoch::items_by_length(const LengthOrder& order) const {
+std::vector<Items> StatelessEpoch::items_by_length(const LengthOrder& order,
+                                                   const Poll& poll) const {
   const auto sorted = [&](const std::vector<std::uint32_t>& places) {
-    return order.sorted(places, streams_, {options_.shuffle, options_.shuffle_window}, key(0));
+    return order.sorted(places, streams_, {options_.shuffle, options_.shuffle_window}, key(0),
+                        poll);
   };
   if (!is_returnn(options_)) {
-    std::vector<Items> items = whole_streams(streams_, {}, widths_.most_columns());
+    std::vector<Items> items = whole_streams(streams_, {}, widths_.most_columns(), poll);
     items.front().places = sorted(items.front().places);
     return items;
   }
   std::vector<std::uint32_t> all(streams_.size());
   std::iota(all.begin(), all.end(), 0u);
-  return {ordered_streams(streams_, cutter_, sorted(all))};
+  return {ordered_streams(streams_, cutter_, sorted(all), poll)};
 }
 
 std::uint64_t StatelessEpoch::batch_rows(std::size_t bucket) const {
@@ -76,7 +79,7 @@ std::uint64_t StatelessEpoch::batch_rows(std::size_t bucket) const {
 
 std::shared_ptr<const Division> StatelessEpoch::division(std::uint32_t world) const {
   if (division_->world() == world) return division_;
-  return std::make_shared<const Division>(*this, world);
+  return std::make_shared<const Division>(*this, world, Poll());
 }
 
 PlanTotals StatelessEpoch::totals() const {
@@ -120,9 +123,9 @@ StatelessPlan::StatelessPlan(const Catalog& catalog, const PlanOptions& options,
   rows_ = shuffled_rows(EpochStreams(catalog, options, 0), StreamCutter(catalog, options, 0));
 }
 
-std::unique_ptr<EpochPlan> StatelessPlan::epoch(std::uint64_t epoch) const {
+std::unique_ptr<EpochPlan> StatelessPlan::epoch(std::uint64_t epoch, const Poll& poll) const {
   auto divided =
-      std::make_unique<StatelessEpoch>(catalog_, options_, widths_, epoch, world_, rows_);
+      std::make_unique<StatelessEpoch>(catalog_, options_, widths_, epoch, world_, rows_, poll);
   if (divided->steps() > 0) return divided;
   std::uint64_t batches = 0;
   for (const BatchGroup& group : divided->division(world_)->groups())

@@ -29,7 +29,8 @@ class StatelessEpoch final : public EpochPlan {
   // The references must outlive it. `world` is that of steps() and totals(). `rows` are the rows of
   // every epoch, if they are equal.
   StatelessEpoch(const Catalog& catalog, const PlanOptions& options, const RowWidths& widths,
-                 std::uint64_t epoch, std::uint32_t world, const std::optional<Items>& rows);
+                 std::uint64_t epoch, std::uint32_t world, const std::optional<Items>& rows,
+                 const Poll& poll);
 
   std::uint64_t steps() const override { return division_->steps(); }
   PlanTotals totals() const override;
@@ -61,8 +62,8 @@ class StatelessEpoch final : public EpochPlan {
   RowMaker row_maker() const { return RowMaker(streams_, cutter_, widths_); }
 
  private:
-  std::vector<Items> all_items(const std::optional<Items>& rows) const;
-  std::vector<Items> items_by_length(const LengthOrder& order) const;
+  std::vector<Items> all_items(const std::optional<Items>& rows, const Poll& poll) const;
+  std::vector<Items> items_by_length(const LengthOrder& order, const Poll& poll) const;
   std::uint64_t epoch_;
   const PlanOptions& options_;
   const RowWidths& widths_;
@@ -80,7 +81,7 @@ class StatelessPlan final : public Plan {
   StatelessPlan(const Catalog& catalog, const PlanOptions& options, RowWidths widths,
                 std::uint32_t shortest, std::uint32_t world);
 
-  std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch) const override;
+  std::unique_ptr<EpochPlan> epoch(std::uint64_t epoch, const Poll& poll) const override;
   std::uint32_t slots(Rank) const override { return 0; }
   std::uint32_t most_rows(Rank) const override { return most_rows_; }
   std::uint64_t most_padded_frames(Rank) const override;
