@@ -26,8 +26,8 @@ class Passes:
         self._start = torch.empty(2, dtype=torch.int64).share_memory_()  # epoch and step of the first pass
         # By process: key of its newest pass x 2^32 + number of the epoch after it. 0: no pass since begin_at().
         self._begun = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()
-        # By process: its number, and the steps of the epoch of its pass; -1: they are not known yet; 0: it has no further
-        # step in its pass.
+        # By process: its number x 2^32 + number of the epoch after its pass, and the steps of the epoch of its pass; -1:
+        # they are not known yet; 0: it has no further step in its pass.
         self._running = torch.zeros(_MOST_WORKERS, 2, dtype=torch.int64).share_memory_()
         self._warned = torch.zeros(1, dtype=torch.bool).share_memory_()
         self._own = 0  # number of passes that this process has begun
@@ -49,7 +49,7 @@ class Passes:
         """The epoch of the newest pass, and its steps (-1: not known), if a process has further steps in it."""
         epoch = (self.next or 0) - 1
         for entry, (process, steps) in zip(self._begun.tolist(), self._running.tolist()):
-            if entry and entry % _EPOCHS - 1 == epoch and steps and _is_alive(process):
+            if entry and entry % _EPOCHS == process % _EPOCHS == epoch + 1 and steps and _is_alive(process // _EPOCHS):
                 return epoch, steps
         return None
 
@@ -84,7 +84,9 @@ class Passes:
         self._running[worker.id, 1] = steps
 
     def _set(self, number: int, key: int, epoch: int) -> None:
-        self._running[number, 0], self._running[number, 1] = os.getpid(), -1
+        # As long as this is another epoch than that of `_begun`, the process runs no pass: then the next one is of this epoch.
+        self._running[number, 0] = os.getpid() * _EPOCHS + epoch + 1
+        self._running[number, 1] = -1
         self._begun[number] = key * _EPOCHS + epoch + 1
 
 

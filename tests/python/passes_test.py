@@ -21,6 +21,26 @@ def places(batches):
     return [(batch["epoch"], batch["step"]) if isinstance(batch, dict) else (batch.epoch, batch.step) for batch in batches]
 
 
+class Watched:
+    """A tensor; notes what the passes are after each change."""
+
+    def __init__(self, tensor, watch):
+        self.tensor, self.watch = tensor, watch
+
+    def __setitem__(self, place, value):
+        self.tensor[place] = value
+        self.watch()
+
+    def __getitem__(self, place):
+        return self.tensor[place]
+
+    def __mod__(self, number):
+        return self.tensor % number
+
+    def tolist(self):
+        return self.tensor.tolist()
+
+
 class PassesTest(DatasetTest):
     def setUp(self):
         super().setUp()
@@ -143,6 +163,20 @@ class OfLoaders(PassesTest):
                 else:
                     self.assertEqual(len(places(batches)), count)
                 self.assertEqual(len(loader), then)
+
+    def test_a_process_that_begins_a_pass_never_gives_the_length_of_the_pass_before(self):
+        for is_left in False, True:
+            passes, seen = Passes(0, 0), []
+            worker = types.SimpleNamespace(id=0, seed=100)
+            passes.begin(worker, lambda epoch: 9)
+            passes.runs(worker, 7 if is_left else 0)
+
+            def watch():
+                seen.append(passes.running or passes.next)
+
+            passes._running, passes._begun = Watched(passes._running, watch), Watched(passes._begun, watch)
+            passes.begin(worker, lambda epoch: 9)
+            self.assertEqual(seen, [1, 1, (1, -1)])
 
     def test_another_number_of_processes_continues_with_the_next_epoch(self):
         batches = self.batches()
