@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a Dataset on two cores: a second filling thread, a model of 10 ms per step, and batches of `millrace train-serve`.
-Those that are compared take turns.
+"""Figures of a Dataset on two cores: a second filling thread, DataLoaders with processes, a model of 10 ms per step, and batches
+of `millrace train-serve`. Those that are compared take turns.
 
   bench/datasets/loop.py PROGRAM [ROUNDS]      PROGRAM: millrace; throughput.py has made the corpus before
 """
@@ -15,9 +15,11 @@ import time
 from pathlib import Path
 
 import corpus
+import torch
 from throughput import FOLDER
 
 import millrace
+import millrace.torch
 
 TURN, STEP = 4000, 0.010  # batches of a turn; seconds
 WAVS = FOLDER / "corpus" / "s16"
@@ -29,19 +31,37 @@ def batches(data):
         yield from data
 
 
-def compare(rounds, loops):
+def compare(rounds, loops, turn=TURN):
     """Batches per second of each loop, and those divided by the first one's: medians."""
     rates = {name: [] for name in loops}
     for _ in range(rounds):
         for name, loop in loops.items():
             begin = time.perf_counter()
-            for _ in itertools.islice(loop, TURN):
+            for _ in itertools.islice(loop, turn):
                 pass
-            rates[name].append(TURN / (time.perf_counter() - begin))
+            rates[name].append(turn / (time.perf_counter() - begin))
     first, *_ = rates.values()
     for name, own in rates.items():
         ratio = statistics.median(mine / other for mine, other in zip(own, first))
         print(f"| {name} | {statistics.median(own):.0f} batches/s | {ratio:.2f} |")
+
+
+class SentAsTensors(millrace.torch.IterableDataset):
+    """PyTorch itself sends the tensors of a batch between processes."""
+
+    def __iter__(self):
+        return map(dict, super().__iter__())
+
+
+def loaders():
+    """Batches of 16 rows from two processes, and from none."""
+    keys = {**KEYS, "slots": 16}
+    sent = torch.utils.data.DataLoader(SentAsTensors(str(WAVS), **keys), batch_size=None, num_workers=2)
+    return {"a DataLoader, which sends each tensor": batches(sent),
+            "`DataLoader(IterableDataset(…))`": batches(torch.utils.data.DataLoader(
+                millrace.torch.IterableDataset(str(WAVS), **keys), batch_size=None, num_workers=2)),
+            "`millrace.torch.loader`": batches(millrace.torch.loader(millrace.Dataset(str(WAVS), **keys), 2)),
+            "no DataLoader": map(millrace.torch.tensors, batches(millrace.Dataset(str(WAVS), **keys)))}
 
 
 def wait_of_a_model(seconds):
@@ -85,6 +105,7 @@ def main():
     print("| loop | median | divided by the first |\n|---|---|---|")
     compare(rounds, {name: batches(millrace.Dataset(str(WAVS), threads=threads, **KEYS))
                      for threads, name in ((1, "one filling thread"), (2, "two filling threads"))})
+    compare(rounds, loaders(), 1000)
     with served(program, "workers") as local, served(program, "workers_remote") as remote:
         compare(rounds, {"in the process": batches(millrace.Dataset(str(WAVS), **KEYS)),
                          "from a server, in shared memory": local, "from a server, over TCP": remote})

@@ -7,8 +7,8 @@
     for batch in torch.utils.data.DataLoader(batches, batch_size=None, num_workers=2):
         batch["data"], batch["slot"], batch["reset"]      # tensors
 
-The threads of a Dataset fill batches beside the model, so a DataLoader is not needed for speed. Use it where a
-framework expects one, or where an ``augment`` in Python needs several processes.
+``loader(data)`` is such a DataLoader, with a state for checkpoints. The threads of a Dataset fill batches beside the
+model, so a DataLoader is not needed for speed. Use it where a framework expects one.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,10 @@ import torch.utils.data
 from millrace.batch import Batch
 from millrace.dataset import Dataset
 from millrace.rows import Flag
+from millrace.torch_loader import Loader, Sent, messages_of
 from millrace.torch_passes import Passes
 
-__all__ = ["IterableDataset", "tensors"]
+__all__ = ["IterableDataset", "loader", "tensors"]
 
 _ARRAYS = ("data", "slot", "flags", "left", "size", "right")
 
@@ -40,19 +41,43 @@ def tensors(batch: Batch) -> dict[str, Any]:
 
     The memory of the batch is written again when its tensors are gone.
     """
-    arrays = {name: torch.from_dlpack(getattr(batch, name)) for name in _ARRAYS}
+    arrays = _arrays(batch)
+    if isinstance(batch.data, np.ndarray):
+        return {name: _as_tensors(entry) for name, entry in arrays.items()}
+    flags = torch.from_dlpack(batch.flags)  # PyTorch before 2.2 has no bools in DLPack
+    return {**arrays, **{name: torch.from_dlpack(arrays[name]) for name in _ARRAYS},
+            "reset": flags.bitwise_and(int(Flag.RESET)).bool(), "stream": torch.from_numpy(arrays["stream"]),
+            "companions": {name: torch.from_dlpack(array) for name, array in arrays["companions"].items()}}
+
+
+def _arrays(batch: Batch) -> dict[str, Any]:
+    """As ``tensors``, with arrays instead of them."""
     stream = np.full(batch.rows, -1, np.int64)
     numbers = batch.framed["stream"]
     stream[: len(numbers)] = numbers
-    return {
-        **arrays,
-        "reset": arrays["flags"].bitwise_and(int(Flag.RESET)).bool(),
-        "stream": torch.from_numpy(stream),
-        "companions": {name: torch.from_dlpack(array) for name, array in batch.companions.items()},
-        "epoch": batch.epoch,
-        "step": batch.step,
-        "opened": batch.opened,
-    }
+    return {**{name: getattr(batch, name) for name in _ARRAYS}, "reset": batch.reset, "stream": stream,
+            "companions": batch.companions, "epoch": batch.epoch, "step": batch.step, "opened": batch.opened}
+
+
+def _as_tensors(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return {name: torch.from_numpy(array) for name, array in entry.items()}
+    return torch.from_numpy(entry) if isinstance(entry, np.ndarray) else entry
+
+
+def loader(data: "Dataset | IterableDataset", num_workers: int = 0, **options: Any) -> Loader:
+    """Returns a ``DataLoader`` over the batches of a Dataset, for frameworks that expect one. Each pass is an epoch.
+
+    ``num_workers`` processes share the steps, as those of an ``IterableDataset``; the batches and their order are those of
+    0. Give Python work to the processes of the Dataset instead: those of a DataLoader each read every stream.
+    ``options`` are those of DataLoader, such as ``pin_memory``.
+
+    ``state_dict()`` is the position after the last batch that the loop has received, as of ``Dataset``, and
+    ``load_state_dict`` continues there, with any number of processes. Lightning calls both.
+    """
+    if not isinstance(data, (Dataset, IterableDataset)):
+        raise TypeError(f"data must be a Dataset, not {data!r}")
+    return Loader(data if isinstance(data, IterableDataset) else IterableDataset(data), num_workers, **options)
 
 
 class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
@@ -84,6 +109,8 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         self._position: tuple[int, int] | None = None  # next epoch and step of this process, if it is one of several
         self._resumes = False  # the next pass of this process begins there
         self._resets = False  # its first batch begins with fresh states
+        self.given: tuple[int, int] | None = None  # position after the last batch that a loader() with processes has given
+        self.in_messages = False  # this process is of a loader()
         self._share: tuple[int, Dataset] | None = None  # its number of processes, and the steps of this one
 
     @property
@@ -98,7 +125,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             return running[1] if running[1] > 0 else self._data._steps_of(running[0])
         return len(self._data) if epoch is None else self._data._steps_of(epoch)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Any]:
         worker = torch.utils.data.get_worker_info()
         if worker is None:
             return self._loop()
@@ -110,24 +137,29 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             self._position = epoch, step + worker.id
             self._resets = step > 0 and worker.id == 0 and self._data._resets  # the process of the step that a seek() went to
         self._share_of(worker.num_workers, self._position[1])  # state_dict() may be called before the first batch
-        return self._pass(worker, *self._position)
+        batches = self._pass(worker, *self._position)
+        return messages_of(batches, self._bytes) if self.in_messages else batches
 
     def seek(self, epoch: int, step: int = 0) -> None:
         """Sets the position of the next pass."""
+        self.given = None
         self._data.seek(epoch, step)
         self._passes.begin_at(epoch, step)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the position after the last batch, and the origin of the plan."""
-        if self._position is None or self._share is None:
+        position, data = (self.given, self._data) if self._share is None else (self._position, self._share[1])
+        if position is None:
             return self._data.state_dict()
-        epoch, step = self._position
-        return {**self._share[1].state_dict(), "epoch": epoch, "step": step, **({"resets": True} if self._resets else {})}
+        state = {**data.state_dict(), "epoch": position[0], "step": position[1]}
+        state.pop("resets", None)
+        return {**state, "resets": True} if self._resets else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Sets the position of the next pass. Raises ValueError if the plan is another one."""
         worker = torch.utils.data.get_worker_info()
         if worker is None:
+            self.given = None
             self._data.load_state_dict(state)
             self._passes.begin_at(self._data.epoch, self._data.step)
         else:  # the state of this process, which may be behind the last step
@@ -138,6 +170,11 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             self._position = state["epoch"], state["step"]
             self._resumes, self._resets = True, state.get("resets", False)
 
+    @property
+    def _bytes(self) -> int:
+        """Most bytes of a batch, without companions."""
+        return self._data.rows * self._data.width * self._data.values * self._data.dtype.itemsize
+
     def _share_of(self, count: int, step: int) -> Dataset:
         """The data of this process, one of ``count``, which has this step. Only this one attaches to a server: its steps are
         no other process's."""
@@ -147,7 +184,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
 
     def _loop(self) -> Iterator[dict[str, Any]]:
         """A pass without processes."""
-        epoch = self._passes.next
+        epoch, self.given = self._passes.next, None
         if epoch is not None:  # there were passes with processes
             self._data._move(epoch, 0)
         try:
@@ -168,7 +205,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             self._position, self._resets = (epoch, batch.step + count), False
             if self._position[1] >= steps:
                 self._passes.runs(worker, 0)
-            yield tensors(batch)
+            yield Sent(_arrays(batch) if self.in_messages and data.device == "host" else tensors(batch))
             del batch
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """millrace.torch in Lightning: each of its epochs is an epoch of the plan."""
 import logging
+import tempfile
 import unittest
 import warnings
 
@@ -37,6 +38,17 @@ class Model(pytorch_lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), 0.01)
 
 
+class Saved(pytorch_lightning.Callback):
+    """Writes a checkpoint after a number of steps."""
+
+    def __init__(self, path, steps):
+        self.path, self.steps = path, steps
+
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step == self.steps:
+            trainer.save_checkpoint(self.path)
+
+
 class Lightning(unittest.TestCase):
     def setUp(self):
         warnings.simplefilter("ignore")
@@ -51,10 +63,10 @@ class Lightning(unittest.TestCase):
         data = self.batches(frequency).data
         return [data._steps_of(epoch) for epoch in range(EPOCHS)]
 
-    def fit(self, loader, validation=None, **options):
+    def fit(self, loader, validation=None, path=None, **options):
         model = Model()
         pytorch_lightning.Trainer(max_epochs=EPOCHS, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
-                                  enable_progress_bar=False, enable_model_summary=False, **options).fit(model, loader, validation)
+                                  enable_progress_bar=False, enable_model_summary=False, **options).fit(model, loader, validation, ckpt_path=path)
         return model
 
     def test_each_epoch_has_all_batches_of_an_epoch_of_the_plan(self):
@@ -64,6 +76,15 @@ class Lightning(unittest.TestCase):
                 loader = DataLoader(self.batches(1), batch_size=None, num_workers=workers, persistent_workers=persistent)
                 self.assertEqual(self.fit(loader).trained,
                                  [[(epoch, step) for step in range(count)] for epoch, count in enumerate(steps)])
+
+    def test_a_checkpoint_of_lightning_continues_after_its_last_step(self):
+        everything = [[(epoch, step) for step in range(count)] for epoch, count in enumerate(self.steps(1))]
+        for workers in 0, 2:
+            for steps in 5, len(everything[0]) + 3:
+                with self.subTest(workers=workers, steps=steps), tempfile.NamedTemporaryFile(suffix=".ckpt") as file:
+                    self.fit(millrace.torch.loader(self.batches(1), workers), callbacks=[Saved(file.name, steps)])
+                    after = self.fit(millrace.torch.loader(self.batches(1), workers), path=file.name)
+                    self.assertEqual(sum(after.trained, []), sum(everything, [])[steps:])
 
     def test_epochs_of_different_lengths_are_whole_if_lightning_asks_for_each_length(self):
         steps = self.steps(0.3)
