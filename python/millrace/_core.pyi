@@ -185,6 +185,7 @@ class Recordings:
 
 class Catalog:
     size: int
+    all_frames: int  # the frames of all streams together
     extent: str
     frame_type: tuple[str, int, float, bool]
     companions: list[tuple[str, str, int, int, int]]

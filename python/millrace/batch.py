@@ -216,7 +216,8 @@ class Batch:
 
     def __repr__(self) -> str:
         try:
-            return f"<millrace.Batch {self.id}: {self.rows} rows, {len(self.marks)} marks>"
+            data, padding = self.data, self.rows - len(self.framed)
+            return f"<millrace.Batch {self.id}: {data.shape} {data.dtype}, {padding} padding rows, {len(self.marks)} marks>"
         except RuntimeError:
             return "<millrace.Batch, given back>"
 

@@ -2,7 +2,7 @@
 """Batches for training: the chunks, resets and batches of the service, from streams at rest."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from millrace.augmentation import Augment
@@ -10,7 +10,9 @@ from millrace.batch import Batch
 from millrace.catalogs.lhotse import cuts_of
 from millrace.dataset_feed import Feed, feed_after, feed_of, opened_after, origin_after, request_of
 from millrace.dataset_loop import DatasetLoop
+from millrace.plan_feed import LocalFeed
 from millrace.plan_origin import step_in_world
+from millrace.remote_feed import RemoteFeed
 
 _CHECKPOINT = 1  # version of state_dict()
 
@@ -102,7 +104,7 @@ class Dataset(DatasetLoop):
         ``buckets``: a number of groups of whole streams by length, or the longest windows of the groups.
         ``drop_last``: False: batches of padding give all ranks equal numbers of batches, and no row is left out.
         ``rank``, ``world``: this process and the number of processes that train together.
-        ``device``: host, or cuda:N.
+        ``device``: host, cuda:N, or cuda, the first device.
         ``prefetch``: number of batches that are filled ahead. ``threads``: number of threads that fill; 0: the loop
         fills; "auto" (the default): one, and more while the loop waits. ``buffers``: most batches that are kept or filled at once.
         ``companions``: arrays that belong to streams, by name: a folder with a file for each stream, a field of the
@@ -163,6 +165,19 @@ class Dataset(DatasetLoop):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Dataset":
         return self.__copy__()
 
+    def peek(self) -> Batch | None:
+        """The batch with which the next iteration begins, such as for its shapes. The position, ``stats`` and a running loop
+        stay as they are. Reads the streams of the batch, and calls ``augment``, once more. None if the plan has ended.
+
+        With a server, the prefetched batches are dropped."""
+        feed = self._open()
+        if isinstance(feed, RemoteFeed):
+            self.close()  # the rank has one connection
+        with self.copy(**({} if isinstance(feed, RemoteFeed) else {"threads": 0, "processes": 0})) as other:
+            other._move(*self._at(), resets=self._resets)
+            other._compared = True  # other ranks do not peek
+            return next(iter(other), None)
+
     def cuts(self, batch: Batch) -> list[Any]:
         """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
         ``millrace.catalogs.LhotseCuts``."""
@@ -202,7 +217,7 @@ class Dataset(DatasetLoop):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_failed", "_closed")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_of_epoch", "_failed", "_closed")}
         if self._feed is not None:
             state.update(_origin=self._feed.origin, _request=dataclasses.replace(self._request, extents=self._feed.extents))
         return {**state, "_position": self._at()}
@@ -212,5 +227,22 @@ class Dataset(DatasetLoop):
         self._reset()
 
     def __repr__(self) -> str:
+        return f"<millrace.Dataset: {', '.join(self._known())}>"
+
+    def _known(self) -> Iterator[str]:
+        """Its parts that are known without opening streams, distributing them, or asking a server."""
+        feed = self._feed
+        if feed is None:
+            yield "not opened in this process"
+        else:
+            yield f"{feed.streams} streams"
+            if isinstance(feed, LocalFeed):
+                yield f"{feed.catalog.all_frames / self.rate / 3600:.2f} h"
+            yield f"{feed.slots} slots" if feed.slots else f"at most {feed.rows} rows"
         epoch, step = self._at()
-        return f"<millrace.Dataset: {self.streams} streams, epoch {epoch}, step {step}>"
+        steps = self._known_steps()
+        yield f"epoch {epoch}"
+        yield f"step {step}" if steps is None else f"step {step} of {steps}"
+        stats = self.stats
+        if stats.batches:
+            yield f"{stats.padding:.1%} padding"

@@ -35,6 +35,8 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
     keys = {key: given for key, given in arguments.items() if key not in _NO_KEYS and given is not None}
     if "dtype" in keys:
         keys["dtype"] = element_of(keys["dtype"])
+    if keys.get("device") == "cuda":  # as of a Worker
+        keys["device"] = "cuda:0"
     if "chunk" in keys:
         if not isinstance(keys["chunk"], Mapping):
             raise TypeError(f'chunk must be a dict, such as {{"size": "100ms"}}, not {keys["chunk"]!r}')

@@ -7,11 +7,12 @@ import os
 from collections.abc import Generator
 from typing import Any
 
+from millrace import _core
 from millrace.at_exit import close_at_exit
 from millrace.batch import Batch
 from millrace.dataset_feed import Feed, Loader
 from millrace.dataset_properties import DatasetProperties
-from millrace.dataset_stats import LoopTime, Stats, stats_of
+from millrace.dataset_stats import Counts, LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
 from millrace.plan_feed import LocalFeed
 from millrace.plan_origin import compare_ranks
@@ -38,6 +39,7 @@ class DatasetLoop(DatasetProperties):
         self._process = 0
         self._compared = False
         self._time = LoopTime()
+        self._of_epoch: tuple[int, Counts] | None = None  # the epoch of the last batch, and the counts before it
         self._failed = FailedStreams()
 
     def _opened_loader(self) -> Loader:
@@ -102,11 +104,29 @@ class DatasetLoop(DatasetProperties):
             self._opened_loader().seek(epoch, step, resets)
         self._resets = resets
 
+    def _known_steps(self) -> int | None:
+        """The steps of the current epoch, if they are known."""
+        loader = self._loader
+        if loader is None or self._process != os.getpid() or loader.left_behind or loader.position[1] <= self._first_step:
+            return None
+        return loader.steps(loader.position[0])  # as the position is in the epoch, it was distributed before
+
     @property
     def stats(self) -> Stats:
-        """Counts since the first batch in this process."""
-        counts = None if self._loader is None or self._process != os.getpid() else self._loader.stats
-        return stats_of(counts, self.rate, self._time.seconds, self._failed.count)
+        """Counts since the first batch in this process; ``stats.epoch`` has those of the epoch of the last batch."""
+        counts = self._counts()
+        begun = self._of_epoch if counts.loader else None  # the loader may be that of another process
+        epoch = None if begun is None else stats_of(counts.since(begun[1]), self.rate)
+        return stats_of(counts, self.rate if counts.loader else 1, epoch)
+
+    def _counts(self) -> Counts:
+        counted = {} if self._loader is None or self._process != os.getpid() else self._loader.stats
+        return Counts(counted, self._time.seconds, self._failed.count)
+
+    def _note_epoch(self, core: _core.Batch, before: Counts) -> None:
+        """This batch may be the first one of its epoch. ``before``: the counts before it."""
+        if self._of_epoch is None or self._of_epoch[0] != core.epoch or core.step == self._first_step:
+            self._of_epoch = core.epoch, before
 
     @property
     def at_end(self) -> bool:
@@ -123,9 +143,14 @@ class DatasetLoop(DatasetProperties):
         if not self._compared:
             self.compare_ranks()
         self._time.note_call()
+        epoch, step = loader.position
+        begins = self._of_epoch is None or self._of_epoch[0] != epoch or step == self._first_step
+        before = self._counts() if begins else None
         core = loader.next(timeout)
         if core is None:
             return None
+        if before is not None:
+            self._note_epoch(core, before)
         self._taken(core)
         return Batch(core)
 
@@ -140,9 +165,12 @@ class DatasetLoop(DatasetProperties):
         ended = False
         try:
             step = loader.position[1]
+            before = self._counts()
             core = take(None)
             if core is None and step > self._first_step:  # the iteration before took the last step, and did not ask for the end
                 core = take(None)
+            if core is not None:
+                self._note_epoch(core, before)
             while core is not None:
                 taken(core)
                 yield made(core)

@@ -19,12 +19,31 @@ class Stats:
     first: float | None  #: seconds to the first batch
     kept: int  #: batches that are kept: a batch, an array or a tensor refers to their memory
     failed: int = 0  #: streams that were skipped because they cannot be delivered, once per epoch
+    epoch: "Stats | None" = dataclasses.field(default=None, repr=False)  #: the counts in the epoch of the last batch; None before the first batch
 
 
-def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float, failed: int) -> Stats:
-    """The counts of a loader, which may not exist yet, in ``looped`` seconds of loops."""
-    if counts is None:
-        return Stats(0, 0.0, 0.0, 0.0, 0.0, None, 0, failed)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """The counts at a moment."""
+
+    loader: Mapping[str, Any]  # the loader's own; empty before there is one
+    looped: float  # seconds in loops
+    failed: int
+
+    def since(self, before: "Counts") -> "Counts":
+        """The counts after those."""
+        first, former = self.loader["first"], before.loader
+        if self.loader["batches"] < former.get("batches", 0):  # the loader was replaced
+            return self
+        counted = {name: self.loader[name] - former.get(name, 0) for name in ("batches", "frames", "padding", "bodies", "waited")}
+        counted.update(first=first if former.get("first") is None else None, kept=self.loader["kept"])
+        return Counts(counted, self.looped - before.looped, self.failed - before.failed)
+
+
+def stats_of(all_counts: Counts, rate: float, epoch: Stats | None = None) -> Stats:
+    counts, looped = all_counts.loader, all_counts.looped
+    if not counts:
+        return Stats(0, 0.0, 0.0, 0.0, 0.0, None, 0, all_counts.failed)
     first = counts["first"]
     waited, after_first = counts["waited"] - (first or 0.0), looped - (first or 0.0)
     hours = counts["bodies"] / rate / 3600
@@ -36,7 +55,8 @@ def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float, faile
         padding=counts["padding"] / counts["frames"] if counts["frames"] else 0.0,
         first=first,
         kept=counts["kept"],
-        failed=failed,
+        failed=all_counts.failed,
+        epoch=epoch,
     )
 
 

@@ -15,7 +15,7 @@ def progress(data: Dataset) -> Generator[Batch, None, None]:
     """Yields the batches of ``data`` up to the end of the epoch, and shows the progress on standard error.
 
     It shows the epoch, the step, hours of the streams per second, the fraction of the time waited for data, and the
-    padding. It uses tqdm, if that is installed.
+    padding. In a terminal or a notebook it uses tqdm, if that is installed; elsewhere it prints a line every 10 s.
     """
     epoch, step, _ = data._next_iteration()
     bar = bar_of(len(data), step, f"epoch {epoch}", "step")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress in the terminal. It uses tqdm, if that is installed."""
+"""Progress in the terminal or in a notebook. It uses tqdm, if that is installed."""
 
 import contextlib
 import sys
@@ -11,12 +11,18 @@ _QUIET = 0.5  # seconds before a bar is shown: an index that is made faster show
 
 
 def bar_of(total: int, done: int, name: str, unit: str) -> Any:
-    """A bar of tqdm, or what is printed without it."""
+    """A bar of tqdm, or lines. In a log, each change of a bar would be text behind the one before."""
     try:
-        import tqdm
+        from tqdm.auto import tqdm
     except ImportError:
         return _Lines(total, done, name)
-    return tqdm.tqdm(total=total, initial=done, desc=name, unit=unit)
+    if sys.stderr.isatty() or _is_of_notebook(tqdm):
+        return tqdm(total=total, initial=done, desc=name, unit=unit)
+    return _Lines(total, done, name)
+
+
+def _is_of_notebook(bar: Any) -> bool:
+    return any(base.__module__ == "tqdm.notebook" for base in bar.__mro__)
 
 
 @contextlib.contextmanager

@@ -73,7 +73,10 @@ def dataset(data: Dataset, input_context: Any = None) -> Any:
     parts = [data] if input_context is None else _parts(data, input_context)
     if input_context is not None:
         parts[0].load_state_dict(data.state_dict())
-    example = tensors(_first(parts[0]))
+    first = parts[0].peek()
+    if first is None:
+        raise ValueError("the plan has ended")
+    example = tensors(first)
     flat = tf.nest.flatten(example)
     running: list[Iterator[Batch]] = []
     remaining = 0
@@ -127,15 +130,6 @@ def _batches_of(data: Dataset) -> int:
     """Number of batches of the next iteration."""
     _, step, steps = data._next_iteration()
     return len(range(step, steps, data._stride))
-
-
-def _first(data: Dataset) -> Batch:
-    """Returns the next batch, and leaves the position as it is."""
-    epoch, step = data.epoch, data.step
-    resets = data._resets
-    batch = next(iter(data))
-    data._move(epoch, step, resets=resets)
-    return batch
 
 
 def _tensor(array: Any) -> Any:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import io
+import pickle
 import subprocess
 import sys
 import unittest
@@ -121,6 +122,58 @@ class Rows(DatasetTest):
             data.name(2)
 
 
+class Looks(DatasetTest):
+    def test_a_peek_is_the_batch_with_which_the_next_iteration_begins(self):
+        data = self.data()
+        expected = [content(batch) for _ in range(2) for batch in data]
+        steps = len(expected) // 2
+        for taken in 0, 1, steps - 1, steps, steps + 2:
+            data = self.data()
+            batches = (batch for _ in range(2) for batch in data)
+            self.assertEqual([content(next(batches)) for _ in range(taken)], expected[:taken])
+            position, counted, ahead = (data.epoch, data.step), data.stats.batches, data.peek()
+            self.assertEqual((content(ahead), content(data.peek())), (expected[taken], expected[taken]))
+            ahead.data[:] = 0
+            self.assertEqual(((data.epoch, data.step), data.stats.batches), (position, counted))
+            self.assertEqual([content(batch) for batch in batches], expected[taken:])
+
+    def test_a_peek_with_processes_is_the_next_batch(self):
+        def louder(stream, generator):
+            stream.frames = stream.frames * 2
+            return stream
+
+        data = self.data(augment=louder, processes=1)
+        for _ in range(2):
+            self.assertEqual(content(data.peek()), content(data.next()))
+
+    def test_a_peek_has_the_resets_and_the_opened_streams_of_the_next_batch(self):
+        data = self.data()
+        data.seek(0, 2)
+        ahead = data.peek()
+        batch = next(iter(data))
+        self.assertEqual((ahead.reset.tolist(), ahead.opened), (batch.reset.tolist(), batch.opened))
+        self.assertEqual(ahead.reset.tolist(), [True, True])
+
+    def test_a_text_of_a_data_set_has_what_is_known(self):
+        data = self.data(arrays(16000, 4), slots=2, rate=16000, chunk={"size": 1600})
+        self.assertEqual(repr(data), "<millrace.Dataset: 2 streams, 0.00 h, 2 slots, epoch 0, step 0>")
+        self.assertIsNone(data._loader)
+        data.next()
+        self.assertEqual(repr(data), "<millrace.Dataset: 2 streams, 0.00 h, 2 slots, epoch 0, step 1 of 10, 49.9% padding>")
+        self.assertEqual(repr(pickle.loads(pickle.dumps(data))), "<millrace.Dataset: not opened in this process, epoch 0, step 1>")
+        rows = self.data([np.ones(1)] * 100, mode="stateless", slots=None, rows=8, rate=0.01, dim=1)
+        self.assertEqual(repr(rows), "<millrace.Dataset: 100 streams, 2.78 h, at most 8 rows, epoch 0, step 0>")
+
+    def test_a_text_of_a_batch_has_its_shape(self):
+        batch = self.data(arrays(10, 4), slots=2, dtype="f32").next()
+        self.assertRegex(repr(batch), r"<millrace.Batch \d+: \(2, 6, 1\) float32, 0 padding rows, 1 marks>")
+
+    def test_the_device_cuda_is_the_first_one(self):
+        self.assertEqual(self.data(device="cuda").device, "cuda:0")
+        with self.assertRaisesRegex(ValueError, "device"):
+            self.data(device="cuda:")
+
+
 class Counts(DatasetTest):
     def test_the_program_of_the_document_trains(self):
         for i in range(6):
@@ -160,6 +213,40 @@ class Counts(DatasetTest):
         self.assertRegex(logged.output[0], r"32.0 % of the rows are padding with slots = 3: slots = 2")
         with self.assertNoLogs("millrace", "WARNING"):
             list(self.data(arrays(100, 100, 4), slots=2))
+
+    def test_stats_of_the_epoch_are_those_of_its_own_batches(self):
+        data = self.data(arrays(40, 4), slots=2, rate=16000)
+        self.assertIsNone(data.stats.epoch)
+        for epoch in range(3):
+            for batch in data:
+                self.assertEqual(data.stats.epoch.batches, batch.step + 1)
+            of_epoch = data.stats.epoch
+            self.assertEqual((of_epoch.batches, data.stats.batches), (10, 10 * (epoch + 1)))
+            self.assertAlmostEqual(of_epoch.hours, 44 / 16000 / 3600)
+            self.assertEqual((of_epoch.padding, of_epoch.first is None), (data.stats.padding, epoch > 0))
+        for step in range(10):
+            data.next()
+            self.assertEqual(data.stats.epoch.batches, step + 1)
+        data.seek(1)
+        for batch in data:
+            if batch.step == 3:
+                break
+        for batch in data:  # the same epoch
+            pass
+        self.assertEqual(data.stats.epoch.batches, 10)
+        self.assertEqual(pickle.loads(pickle.dumps(data)).stats.batches, 0)
+
+    def test_a_bar_is_no_text_for_a_log(self):
+        with contextlib.redirect_stderr(io.StringIO()) as log:
+            list(millrace.progress(self.data()))
+        self.assertNotIn("\r", log.getvalue())
+        self.assertEqual(len(log.getvalue().splitlines()), 1)
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True
+        with contextlib.redirect_stderr(terminal):
+            list(millrace.progress(self.data()))
+        self.assertIn("\r", terminal.getvalue())
+        self.assertIn("step/s", terminal.getvalue())  # tqdm's
 
     def test_progress_shows_epoch_and_steps_and_continues(self):
         data = self.data()

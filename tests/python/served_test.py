@@ -56,6 +56,14 @@ class Batches(ServedTest):
                 self.assertEqual(contents(data), self.second)
                 data.close()
 
+    def test_a_peek_is_the_next_batch(self):
+        data = self.dataset()
+        for taken in range(3):
+            self.assertEqual(content(data.peek()), self.local[taken])
+            self.assertEqual(content(data.next()), self.local[taken])
+        self.assertEqual(content(data.peek()), self.local[3])
+        self.assertEqual(contents(data), self.local[3:])
+
     def test_the_properties_are_those_of_the_plan(self):
         data, own = self.dataset(), self.own()
         for name in ("slots", "rows", "width", "values", "channels", "dim", "dtype", "device", "rate", "chunk", "streams",

@@ -166,6 +166,13 @@ nb::object empty_streams(const OpenedCatalog& opened) {
   return text ? nb::object(text_of(*text)) : nb::none();
 }
 
+std::uint64_t all_frames(const OpenedCatalog& opened) {
+  std::uint64_t frames = 0;
+  for (std::uint64_t stream = 0; stream < opened.catalog->size(); ++stream)
+    frames += opened.catalog->frames(stream);
+  return frames;
+}
+
 // A tuple of frames_per_entry and entries_per_frame, or None if the lengths do not show them.
 nb::object ratio_values(const training::CompanionRatio& ratio) {
   if (!ratio.found()) return nb::none();
@@ -179,6 +186,7 @@ nb::object ratio_values(const training::CompanionRatio& ratio) {
 void add_catalogs(nb::module_& module) {
   nb::class_<OpenedCatalog>(module, "Catalog")
       .def_prop_ro("size", [](const OpenedCatalog& opened) { return opened.catalog->size(); })
+      .def_prop_ro("all_frames", &all_frames)
       .def_prop_ro("extent", [](const OpenedCatalog& opened) { return opened.catalog->extent(); })
       .def_prop_ro("empty_streams", &empty_streams)
       .def_prop_ro("frame_type", &frame_type)
