@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from millrace import _core
 from millrace.device_array import DeviceArray
+from millrace.joined_batch import Taken
 from millrace.json_text import value_of
 from millrace.quiet_log import QuietLog
 from millrace.rows import ClientMessage, Opened, Rows
@@ -34,7 +35,7 @@ class Batch:
 
     __slots__ = ("_core",)
 
-    def __init__(self, core: _core.Batch) -> None:
+    def __init__(self, core: Taken) -> None:
         self._core = core
 
     @property

@@ -19,7 +19,7 @@ from millrace.outage import Outage
 from millrace.worker import PASSING
 
 _log = logging.getLogger("millrace")
-_WAIT = 30.0  # seconds for which the first attachment waits for a server that does not listen yet
+WAIT = 30.0  # seconds for which the first attachment waits for a server that does not listen yet
 _ATTEMPT = 10.0  # the longest time of an attempt to attach again, in seconds
 _CONFLICT = 10.0  # seconds after the first conflict: the server may not have noticed the end of a former connection
 _LEAST_ATTEMPT = 1.0  # seconds for which an attempt lasts at least, so that short timeouts reach a slow server, too
@@ -131,12 +131,16 @@ class BatchServer:
         """Attaches for the plan only. Waits for a server that does not listen yet, and for the rank."""
         while True:
             try:
-                self.attach(position, stride, _WAIT)
+                self.attach(position, stride, WAIT)
                 return self.leave()
             except Refused as error:
-                if error.code != "conflict" or not self._is_passing(error):
-                    raise
-            time.sleep(_POLL_PERIOD)
+                self.await_rank(error)
+
+    def await_rank(self, error: Refused) -> None:
+        """Waits a moment after this refusal. Raises it if it is no conflict of ranks, or one that lasts too long."""
+        if error.code != "conflict" or not self._is_passing(error):
+            raise error
+        time.sleep(_POLL_PERIOD)
 
     def leave(self) -> None:
         """Ends the connection. The rank is free afterwards."""
@@ -189,7 +193,7 @@ class BatchServer:
     def _attach_again(self, position: tuple[int, int], stride: int, deadline: float | None, resets: bool) -> bool:
         """Returns false at the deadline. Raises WorkerError if an attempt failed."""
         if self._outage is None:
-            self.attach(position, stride, _WAIT, None if deadline is None else _end_of_attempt(deadline), resets)
+            self.attach(position, stride, WAIT, None if deadline is None else _end_of_attempt(deadline), resets)
             return True
         while (left := self._outage.retry_at - time.monotonic()) > 0:
             if deadline is not None and time.monotonic() >= deadline:

@@ -7,13 +7,13 @@ import os
 from collections.abc import Generator
 from typing import Any
 
-from millrace import _core
 from millrace.at_exit import close_at_exit
 from millrace.batch import Batch
 from millrace.dataset_feed import Feed, Loader
 from millrace.dataset_properties import DatasetProperties
 from millrace.dataset_stats import Counts, LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
+from millrace.joined_batch import Taken
 from millrace.plan_feed import LocalFeed
 from millrace.plan_origin import compare_ranks
 from millrace.request import whole
@@ -123,7 +123,7 @@ class DatasetLoop(DatasetProperties):
         counted = {} if self._loader is None or self._process != os.getpid() else self._loader.stats
         return Counts(counted, self._time.seconds, self._failed.count)
 
-    def _note_epoch(self, core: _core.Batch, before: Counts) -> None:
+    def _note_epoch(self, core: Taken, before: Counts) -> None:
         """This batch may be the first one of its epoch. ``before``: the counts before it."""
         if self._of_epoch is None or self._of_epoch[0] != core.epoch or core.step == self._first_step:
             self._of_epoch = core.epoch, before

@@ -12,6 +12,7 @@ from millrace import _core
 from millrace.dataset_feed import Feed
 from millrace.elements import COMPANION_DTYPES, DTYPES
 from millrace.failed_streams import FailedStream, FailedStreams
+from millrace.joined_batch import Taken
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class DatasetProperties(abc.ABC):
     @abc.abstractmethod
     def _open(self) -> Feed: ...
 
-    def _taken(self, core: _core.Batch) -> None:
+    def _taken(self, core: Taken) -> None:
         """A batch was taken."""
         self._resets = False
         if core.failed:

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The batches of a plan from servers, ``millrace train-serve``."""
 
+import dataclasses
 import json
+import logging
 import os
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millrace import _core
-from millrace.batch_server import BatchServer, Place
-from millrace.errors import PlanDiffers, ServiceGone
+from millrace.batch_server import WAIT, BatchServer, Place
+from millrace.errors import PlanDiffers, Refused, ServiceGone
+from millrace.joined_batch import JoinedBatch, Taken
 from millrace.plan_origin import difference_of
 from millrace.request import whole
 
+_log = logging.getLogger("millrace")
 _KEYS = ("rank", "world", "device", "buffers")  # that a trainer chooses
 _BUFFERS = 16  # batches that are kept or filled at once
 
@@ -26,12 +31,19 @@ def is_served(streams: Sequence[str]) -> bool:
 
 
 class RemoteLoader:
-    """Takes the batches of servers in the order of the plan. Server i of n has every n-th step of this process, from the
-    i-th on. Has the properties and functions of ``_core.Loader``. Confined to one thread."""
+    """Takes the batches of servers in the order of the plan. With slots, server i of n fills the i-th part of the slots of this
+    rank. Otherwise it has every n-th step of this process, from the i-th on. Has the properties and functions of
+    ``_core.Loader``. Confined to one thread."""
 
-    def __init__(self, servers: Sequence[BatchServer], place: Place) -> None:
+    def __init__(self, servers: Sequence[BatchServer], place: Place, share: int, buffers: int) -> None:
+        """``share``: the slots of a server, if the servers share the slots; else 0. ``buffers``: most batches that are kept."""
         self._servers = servers
         self._place = place
+        self._share = share
+        self._buffers = buffers
+        self._stride = place.stride if share else place.stride * len(servers)  # between the steps of a server
+        self._joined: list[weakref.ref[Any]] = []  # the memory of batches that are kept
+        self._number = 0  # the id of the next one
         self.position = (0, place.first_step)
         self._resets = False  # the next step has to begin with fresh states
         self.at_end = False
@@ -44,7 +56,7 @@ class RemoteLoader:
         self._first: float | None = None
         self._made = time.monotonic()
 
-    def next(self, seconds: float | None) -> _core.Batch | None:
+    def next(self, seconds: float | None) -> Taken | None:
         asked = time.monotonic()
         self.at_end = False
         try:
@@ -77,17 +89,18 @@ class RemoteLoader:
                 self._receive(owner, None)
             else:
                 server = self._servers[self._owner(step)]
-                server.look((epoch, step), self._place.stride * len(self._servers))
+                server.look((epoch, step), self._stride)
                 self._steps[server.plan["epoch"]] = server.plan["steps"]
         return int(self._steps.get(epoch, 0))
 
     @property
     def stats(self) -> dict[str, Any]:
         batches, frames, padding, bodies = (sum(counts) for counts in zip(*(s.counts for s in self._servers)))
-        return {"batches": batches, "frames": frames, "padding": padding, "bodies": bodies, "waited": self._waited,
-                "first": self._first, "kept": sum(server.kept for server in self._servers) - len(self._ahead)}
+        return {"batches": batches // len(self._servers) if self._share else batches, "frames": frames, "padding": padding,
+                "bodies": bodies, "waited": self._waited, "first": self._first,
+                "kept": sum(server.kept for server in self._servers) - len(self._ahead) + self._count_joined()}
 
-    def _next(self, deadline: float | None) -> _core.Batch | None:
+    def _next(self, deadline: float | None) -> Taken | None:
         epoch, step = self.position
         steps = self._steps.get(epoch)
         if (steps is not None and step >= steps) or self._servers[0].has_ended(epoch):
@@ -95,22 +108,33 @@ class RemoteLoader:
                 raise ValueError(f"step {step}: epoch {epoch} has {steps} steps")
             self._end_epoch()
             return None
-        owner = self._owner(step)
-        batch = self._receive(owner, deadline)
-        if batch is None:
-            if step >= self._steps.get(epoch, step + 1):
-                self._end_epoch()
-            return None
-        if batch.epoch > epoch:  # this epoch has no such step
-            self._ahead[owner] = batch
-            self._end_epoch()
-            return None
-        del self._ahead[owner]
+        if self._share and self._count_joined() >= self._buffers:
+            raise RuntimeError(f"all {self._buffers} buffers are in batches that are kept: keep fewer batches, or set `buffers` to a "
+                               "larger number")
+        owners = range(len(self._servers)) if self._share else (self._owner(step),)
+        for owner in owners:
+            part = self._receive(owner, deadline)
+            if part is None or part.epoch > epoch:
+                if part is not None or step >= self._steps.get(epoch, step + 1):  # this epoch has no such step
+                    self._end_epoch()
+                return None
+        parts = [self._ahead.pop(owner) for owner in owners]
+        batch = self._join(parts) if self._share else parts[0]
         self.position = (epoch, step + self._place.stride)
         self._resets = False
         for stream, _, name, meta in batch.opened:
             self.opened[stream] = (name, meta)
         return batch
+
+    def _join(self, parts: list[_core.Batch]) -> JoinedBatch:
+        batch = JoinedBatch(self._number, parts, self._share)
+        self._number += 1
+        self._joined.append(weakref.ref(batch.memory))
+        return batch
+
+    def _count_joined(self) -> int:
+        self._joined = [memory for memory in self._joined if memory() is not None]
+        return len(self._joined)
 
     def _end_epoch(self) -> None:
         epoch, _ = self.position
@@ -130,7 +154,7 @@ class RemoteLoader:
         for _ in range(2):
             if owner not in self._ahead:
                 resets = self._resets and (epoch, step) == self.position
-                batch = server.next((epoch, step), self._place.stride * len(self._servers), deadline, resets)
+                batch = server.next((epoch, step), self._stride, deadline, resets)
                 if batch is not None:
                     self._ahead[owner] = batch
                 self._steps[server.plan["epoch"]] = server.plan["steps"]
@@ -150,16 +174,17 @@ class RemoteLoader:
         epoch, step = self._start_of(owner)
         if batch.epoch == epoch:
             return batch.step == step
-        first = step % (self._place.stride * len(self._servers))
+        first = step % self._stride
         return batch.epoch > epoch and batch.step == first and step >= self._steps.get(epoch, step + 1)
 
     def _owner(self, step: int) -> int:
-        return step // self._place.stride % len(self._servers)
+        """The server that has the step, or a part of it."""
+        return 0 if self._share else step // self._place.stride % len(self._servers)
 
     def _start_of(self, owner: int) -> tuple[int, int]:
         """The next step of a server."""
         epoch, step = self.position
-        while self._owner(step) != owner:
+        while not self._share and self._owner(step) != owner:
             step += self._place.stride
         return epoch, step
 
@@ -170,17 +195,19 @@ class RemoteFeed:
     def __init__(self, streams: Sequence[str], keys: Mapping[str, Any], stride: int, first_step: int) -> None:
         _check_keys(keys)
         self._place = Place(keys.get("rank") or 0, keys.get("world") or 1, stride, first_step)
-        buffers = whole("buffers", keys.get("buffers") or _BUFFERS, 1, 1024)
+        self._buffers = whole("buffers", keys.get("buffers") or _BUFFERS, 1, 1024)
         self.device: str = keys.get("device") or "host"
         self.extents: list[str] = []  # the server has the streams
         self._urls = list(streams)
-        self._credits = -(-buffers // len(streams))
         self._loader: RemoteLoader | None = None
         self._process = 0
+        self._shares = len(streams) > 1 and self._can_share()
         self._servers = self._attach()
         plan, welcome = self._servers[0].plan, self._servers[0].welcome
-        self.slots: int = plan["slots"]
-        _, self.rows, self.width, values, features, element, rate, chunk, *_ = welcome
+        parts = len(streams) if self._shares else 1
+        self.slots: int = parts * plan["slots"]
+        _, rows, self.width, values, features, element, rate, chunk, *_ = welcome
+        self.rows: int = parts * rows
         self.chunk: dict[str, Any] | None = json.loads(chunk)
         self.frame_type = (element, values, rate, features)
         self.streams: int = plan["origin"]["streams"]
@@ -203,7 +230,8 @@ class RemoteFeed:
                 difference = difference_of(origin, self.origin)
                 if difference:
                     raise PlanDiffers(f"the server at {self._urls[0]} has another plan now: {difference}")
-            self._loader = RemoteLoader(self._servers, self._place)
+            share = self.slots // len(self._servers) if self._shares else 0
+            self._loader = RemoteLoader(self._servers, self._place, share, self._buffers)
             self._process = process
         return self._loader
 
@@ -230,14 +258,52 @@ class RemoteFeed:
 
     def _attach(self) -> list[BatchServer]:
         """Attaches to each server, compares their plans, and leaves: the first batch attaches again, at its step."""
-        servers = [BatchServer(url, self._place, self._credits, self.device) for url in self._urls]
-        start = self._place.first_step
+        count, place = len(self._urls), self._place
+        servers = [self._server(i, self._shares) for i in range(count)]
         for i, server in enumerate(servers):
-            server.look((0, start + i * self._place.stride), self._place.stride * len(servers))
+            if self._shares:
+                server.look((0, place.first_step), place.stride)
+            else:
+                server.look((0, place.first_step + i * place.stride), place.stride * count)
             difference = difference_of(servers[0].plan["origin"], server.plan["origin"])
             if difference:
                 raise PlanDiffers(f"the servers {servers[0].url} and {server.url} have different plans: {difference}")
         return servers
+
+
+    def _server(self, number: int, shares: bool) -> BatchServer:
+        """``shares``: it fills a part of the slots."""
+        count, place, credits = len(self._urls), self._place, self._buffers
+        if shares:
+            place = dataclasses.replace(place, rank=place.rank * count + number, world=place.world * count)
+        else:
+            credits = -(-credits // count)
+        return BatchServer(self._urls[number], place, credits, self.device)
+
+    def _can_share(self) -> bool:
+        """Whether the servers can share the slots of this rank. All ranks must decide the same: the plan alone determines it.
+        Servers refuse another world than that of trainers that are attached, so it is asked for with both worlds."""
+        count, place = len(self._urls), self._place
+        sharing = self._server(0, True)
+        while True:
+            for server, stride in (sharing, place.stride), (self._server(0, False), place.stride * count):
+                try:
+                    server.attach((0, place.first_step), stride, WAIT)
+                except Refused as error:
+                    if error.code == "plan" and server is sharing:
+                        continue  # the larger world does not divide the slots
+                    if error.code != "conflict":
+                        raise
+                    refused = error
+                else:
+                    server.leave()
+                    slots: int = server.plan["slots"] * (count if server is sharing else 1)
+                    why = f"{count} servers cannot share {slots} slots" if slots % count else f"batches are on {self.device}"
+                    if slots % count or (slots and self.device != "host"):
+                        _log.warning("%s: each server gives every %d-th step, and reads all streams", why, count)
+                        return False
+                    return slots > 0
+            sharing.await_rank(refused)
 
 
 def _check_keys(keys: Mapping[str, Any]) -> None:

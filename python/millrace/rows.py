@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from millrace import _core
 
-_DTYPE: np.dtype[np.void] = np.dtype(_core.row_fields)  # type: ignore[call-overload]
+ROW: np.dtype[np.void] = np.dtype(_core.row_fields)  # type: ignore[call-overload]
 _REASONS: tuple[str | None, ...] = (None, *_core.reasons)
 
 
@@ -52,7 +52,7 @@ class Rows(Sequence[Row]):
     __slots__ = ("_table",)
 
     def __init__(self, memory: bytes) -> None:
-        self._table = np.frombuffer(memory, _DTYPE)
+        self._table = np.frombuffer(memory, ROW)
 
     def __len__(self) -> int:
         return len(self._table)

@@ -70,11 +70,6 @@ class Batches(ServedTest):
                      "companions"):
             self.assertEqual(getattr(data, name), getattr(own, name), name)
 
-    def test_two_servers_give_every_second_step_each(self):
-        data = self.dataset([self.start("a").tcp, self.start("b").unix])
-        self.assertEqual(contents(data), self.local)
-        self.assertEqual(contents(data), self.second)
-
     def test_a_loop_that_is_left_continues_at_its_next_step(self):
         data = self.dataset()
         first = [content(batch) for batch, _ in zip(data, range(5))]

@@ -98,6 +98,9 @@ class Kills(unittest.TestCase):
     def test_a_trainer_that_is_killed_has_trained_on_the_batches_of_one_that_was_not(self):
         self.kill_trainer([self.server.tcp], "alone.json")
 
+    def test_the_same_with_two_servers(self):
+        self.kill_trainer([server.tcp for server in self.start_two()], "two.json")
+
     def kill_servers(self, servers, urls, name):
         trainer = Trainer(urls, self.folder / name)
         for number, point in enumerate(self.points(6)):
@@ -114,7 +117,7 @@ class Kills(unittest.TestCase):
         self.addCleanup(server.kill)
         self.kill_servers([server], [server.tcp], "killed.json")
 
-    def test_the_same_with_two_servers_that_are_killed_in_turn(self):
+    def test_two_servers_that_are_killed_in_turn_lose_no_step(self):
         servers = self.start_two()
         self.kill_servers(servers, [server.unix for server in servers], "killed_two.json")
 
