@@ -120,6 +120,31 @@ class Page(SystemTest):
         alone = self.done(PYTHON, "-c", "import millrace; print(len(millrace.Dataset('speech', chunk={'size': '100ms'}, slots=4, seed=1)))")
         self.assertEqual((ranks.lines, (self.folder / "second").read_text()), ([f"steps: {alone.stdout.strip()}"], ""))
 
+    def test_states_of_two_processes_continue_in_one(self):
+        (self.folder / "train.py").write_text(PROGRAMS["recipe_states"].text)
+        shutil.copytree(self.folder, self.folder.parent / "whole")
+        both = f"ip link set lo up; RANK=1 {PYTHON} train.py & RANK=0 {PYTHON} train.py; wait $!"
+        alone = f"cd ../whole; ip link set lo up; RANK=0 {PYTHON} train.py"
+        for command, environment in ((both, {"WORLD_SIZE": "2", "STOP_AFTER": "9"}),
+                                     (alone.replace("whole", "page"), {"WORLD_SIZE": "1"}), (alone, {"WORLD_SIZE": "1"})):
+            ranks = self.started("unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", command,
+                                 MASTER_ADDR="127.0.0.1", MASTER_PORT="29500", **environment)
+            self.assertEqual(ranks.wait(4 * PATIENCE), 0, ranks.errors)
+            if "STOP_AFTER" in environment:
+                self.assertEqual(self.saved("page")[:2], [0, 10])
+        first, second = self.saved("page"), self.saved("whole")
+        self.assertEqual((first[:2], second[:2]), ([1, 0], [1, 0]))
+        self.assertGreater(max(map(abs, first[2])), 0.1)
+        for mine, other in zip(first[2], second[2], strict=True):
+            self.assertAlmostEqual(mine, other, places=4)
+
+    def saved(self, folder):
+        """Epoch, step and states of a checkpoint."""
+        program = "import json, torch; saved = torch.load('last.pt'); print(json.dumps(" \
+                  "[saved['data']['epoch'], saved['data']['step'], saved['states'].flatten().tolist()]))"
+        done = subprocess.run([PYTHON, "-c", program], cwd=self.folder.parent / folder, capture_output=True, text=True, timeout=PATIENCE)
+        return json.loads(done.stdout)
+
     def started(self, *command, **environment):
         """A process in the folder."""
         text = f"cd '{self.folder}' && exec {shlex.join(command)}"
