@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a Dataset for RETURNN's engine for PyTorch. In RETURNN's configuration:
+"""Batches of a Dataset for RETURNN. In a configuration for its engine for PyTorch:
 
     import millrace.returnn
 
@@ -18,13 +18,16 @@ slot, and one more for padding rows:
     def train_step(*, model, extern_data, **_):
         slot, reset = extern_data["slot"].raw_tensor.long(), extern_data["reset"].raw_tensor
         state = model.state[slot].masked_fill(reset[:, None], 0)
+
+RETURNN's engine for TensorFlow forms the batches itself, so the plan needs slots: with max_seqs = slots, and a batch_size that
+is no limit, its batches are those of the plan. ``torch_batching`` is not used then.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch.utils.data
 from numpy.typing import NDArray
 from returnn.datasets.basic import DatasetSeq
 from returnn.datasets.cached2 import CachedDataset2
@@ -119,6 +122,9 @@ class Dataset(CachedDataset2):
     def __reduce__(self) -> Any:
         return _made, (type(self), self._arguments, self.epoch, (self._data, self.num_inputs))
 
+    def get_data_dim(self, key: str) -> int:
+        return int(self.num_outputs[key][0])  # RETURNN's own asks for two axes
+
     def supports_sharding(self) -> bool:
         return True
 
@@ -157,7 +163,8 @@ class Dataset(CachedDataset2):
 
     def _rows_of(self, epoch: int) -> Iterator[tuple[dict[str, NDArray[Any]], str, float]]:
         """Gives the rows of an epoch; in a process of a DataLoader, those of its steps."""
-        worker = torch.utils.data.get_worker_info()
+        torch = sys.modules.get("torch")
+        worker = torch.utils.data.get_worker_info() if torch else None
         number, count = (worker.id, worker.num_workers) if worker else (0, 1)
         # A process attaches to a server only for its own steps.
         if count > 1 and self._shared != (number, count):
@@ -202,25 +209,11 @@ class Dataset(CachedDataset2):
         return int(rule.get("left", 0))
 
 
-class _Batches(torch.utils.data.IterDataPipe[list[dict[str, Any]]]):
-    """Groups the rows of a Dataset into its batches."""
-
-    def __init__(self, rows: Any) -> None:
-        super().__init__()
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[list[dict[str, Any]]]:
-        batch = []
-        for row in self._rows:
-            batch.append(row)
-            if row.pop("batch_ends"):
-                yield batch
-                batch = []
-
-
 def torch_batching(dataset: Any, **_: Any) -> Any:
     """RETURNN's ``torch_batching``: one batch of RETURNN is one batch of the plan."""
-    return _Batches(dataset)
+    from millrace.returnn_torch import Batches  # the engine for TensorFlow needs no PyTorch
+
+    return Batches(dataset)
 
 
 def _made(cls: type[Dataset], arguments: dict[str, Any], epoch: int | None, opened: Any) -> Dataset:
