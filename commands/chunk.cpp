@@ -11,16 +11,17 @@
 #include <ostream>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "chunker/presets.h"
 #include "commands/chunking/chunk_plot.h"
-#include "commands/chunking/file_frames.h"
 #include "commands/chunking/frame_window.h"
 #include "commands/console/command_line.h"
 #include "commands/input/events_file.h"
 #include "commands/output/row_lines.h"
 #include "cutting/cutter.h"
 #include "input/audio_file.h"
+#include "input/files/converted_file.h"
 #include "service/config/options.h"
 
 namespace millrace {
@@ -29,6 +30,7 @@ namespace {
 using ChunkOutcome = Result<void, std::string>;
 
 constexpr double most_rate = 1e9;
+constexpr std::size_t block_frames = 16384;  // read at once
 
 struct ChunkArguments {
   std::string spec, preset, config;  // exactly one
@@ -167,8 +169,10 @@ ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
   if (!file) return arguments.file + ": " + file.error();
   const auto rule = rule_for(arguments, *file);
   if (!rule) return rule.error();
-  auto frames = FileFrames::open(std::move(*file), rule->frames);
-  if (!frames) return arguments.file + ": " + frames.error();
+  const std::string fault = ConvertedFile::fault(file->rate(), file->channels(), rule->frames);
+  if (!fault.empty()) return arguments.file + ": " + fault;
+  ConvertedFile frames(std::move(*file), rule->frames, SampleFormat::s16le);
+  std::vector<std::byte> block(block_frames * rule->frames.bytes());
 
   FrameWindow window(rule->frames);
   RowLines lines(out);
@@ -178,12 +182,13 @@ ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
   Cutter cutter = rule->cutter(arguments.name.empty() ? arguments.file : arguments.name);
   PrintedRows rows(cutter, lines, out, plots ? &plot : nullptr);
   while (true) {
-    const auto block = frames->read();
-    if (!block) return arguments.file + ": " + block.error();
-    if (block->empty()) break;
-    if (arguments.values) window.add(*block);
-    if (plots) plot.add(*block);
-    const auto added = rows.add_frames(block->size() / rule->frames.bytes(), *block);
+    const auto got = frames.read(block);
+    if (!got) return arguments.file + ": " + got.error();
+    if (*got == 0) break;
+    const Bytes values = Bytes(block).first(*got * rule->frames.bytes());
+    if (arguments.values) window.add(values);
+    if (plots) plot.add(values);
+    const auto added = rows.add_frames(*got, values);
     if (!added) return added;
     if (arguments.values) window.drop_before(cutter.keep_from());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <variant>
 
@@ -30,6 +31,13 @@ struct ClientFormat {
   ChannelChoice channel = AllChannels{};
   bool operator==(const ClientFormat&) const = default;
 };
+
+// The audio that the service converts.
+constexpr std::uint32_t least_client_rate = 8000, greatest_client_rate = 192'000;
+constexpr std::uint32_t most_client_channels = 256;
+inline bool is_convertible_rate(double rate) {
+  return rate >= least_client_rate && rate <= greatest_client_rate && rate == std::floor(rate);
+}
 
 // The format of a client whose frames are those of the pipeline, with values in `format`.
 constexpr ClientFormat format_of(SampleFormat format, const FrameType& frames) {

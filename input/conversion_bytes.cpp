@@ -10,7 +10,6 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t own_bytes = 512;  // the converter and its parts without the libraries
-constexpr std::uint32_t least_rate = 8000, greatest_rate = 192'000, most_channels = 256;
 
 std::uint32_t whole(double rate) { return static_cast<std::uint32_t>(rate); }
 
@@ -19,7 +18,7 @@ std::uint32_t whole(double rate) { return static_cast<std::uint32_t>(rate); }
 std::size_t most_resampler_bytes(const FrameType& to) {
   std::size_t most = 0;
   const auto consider = [&](double from) {
-    const double rate = std::clamp<double>(from, least_rate + 1, greatest_rate - 1);
+    const double rate = std::clamp<double>(from, least_client_rate + 1, greatest_client_rate - 1);
     if (rate != to.rate)
       most = std::max(most, resampler_bytes({whole(rate), whole(to.rate)}, to.values));
   };
@@ -44,7 +43,7 @@ std::size_t conversion_bytes(const ClientFormat& from, const FrameType& to) {
 std::size_t most_conversion_bytes(const FrameType& to) {
   const ClientFormat values{.format = SampleFormat::f32le, .values = to.values, .rate = to.rate};
   if (to.features) return conversion_bytes(values, to);
-  const std::uint32_t channels = to.values == 1 ? most_channels : to.values;
+  const std::uint32_t channels = to.values == 1 ? most_client_channels : to.values;
   const std::size_t samples = own_bytes + size_of(SampleFormat::f32le) * channels;
   std::size_t most = samples + most_resampler_bytes(to);
   if (to.values <= 2) {

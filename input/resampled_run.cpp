@@ -26,19 +26,20 @@ Appended ResampledRun::append(const float* from, std::size_t frames, FrameSink& 
     frames -= step.taken;
     total += write(converted.data(), step.given, to);
   } while (frames > 0 || step.given == room);
-  assert(given_ <= position(taken_));
+  assert(given_ <= converted_frames(taken_, rates_));
   return total;
 }
 
 // The resampler's last frames come out when zeros follow them, few at a time: often one frame is
-// due. It always has enough: position() is rounded down, and differs by at most one from the
+// due. It always has enough: a position is rounded down, and differs by at most one from the
 // position of the run alone.
 Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
   constexpr std::size_t at_once = 64;
   static constexpr std::array<float, most_values> zeros{};
   std::array<float, most_values> converted;
   const std::size_t room = converted.size() / channels_;
-  const std::uint64_t due = position(before + taken_) - position(before);
+  const std::uint64_t due =
+      converted_frames(before + taken_, rates_) - converted_frames(before, rates_);
   if (taken_ == 0) return {};
   Appended total;
   while (given_ < due) {
@@ -49,11 +50,6 @@ Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
   resampler_->begin_anew();
   taken_ = given_ = 0;
   return total;
-}
-
-// ⌊frames · to / from⌋, without overflow.
-std::uint64_t ResampledRun::position(std::uint64_t frames) const {
-  return frames / rates_.from * rates_.to + frames % rates_.from * rates_.to / rates_.from;
 }
 
 Appended ResampledRun::write(const float* from, std::size_t frames, FrameSink& to) {

@@ -31,7 +31,6 @@ class ResampledRun {
   Appended drain(std::uint64_t before, FrameSink& to);
 
  private:
-  std::uint64_t position(std::uint64_t frames) const;
   Appended write(const float* from, std::size_t frames, FrameSink& to);
 
   const Rates rates_;

@@ -34,6 +34,11 @@ struct Rates {
   bool operator==(const Rates&) const = default;
 };
 
+// The frames after the conversion of `frames` frames: ⌊frames · to / from⌋, without overflow.
+constexpr std::uint64_t converted_frames(std::uint64_t frames, const Rates& rates) {
+  return frames / rates.from * rates.to + frames % rates.from * rates.to / rates.from;
+}
+
 // A resampler of the library that the table assigns to these rates. Throws std::bad_alloc.
 std::unique_ptr<Resampler> open_resampler(const Rates& rates, std::uint32_t channels);
 

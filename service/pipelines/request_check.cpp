@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "chunker/lengths.h"
+#include "input/client_format.h"
 
 namespace millrace {
 
 namespace {
 
-constexpr double lowest_rate = 8000, highest_rate = 192'000;
 constexpr double opus_rate = 48'000;
-constexpr std::uint32_t most_channels = 256;
 
 RequestError refusal(unsigned status, const char* parameter, std::string message) {
   return {.status = status, .parameter = parameter, .message = std::move(message)};
@@ -41,9 +40,7 @@ Result<double, RequestError> check_rate(const StreamRequest& request, bool is_op
   const double rate = request.rate.value_or(is_opus ? opus_rate : pipeline);
   if (is_opus && rate != opus_rate)
     return refusal(415, "rate", "must be 48000 for opus, or absent");
-  const bool is_convertible =
-      rate >= lowest_rate && rate <= highest_rate && rate == std::floor(rate);
-  if (rate != pipeline && !is_convertible)
+  if (rate != pipeline && !is_convertible_rate(rate))
     return refusal(415, "rate", "must be a whole number from 8000 to 192000");
   return {boost::system::in_place_value, rate};
 }
@@ -76,8 +73,8 @@ Result<ClientFormat, RequestError> check_audio(const StreamRequest& request, Sam
   const std::uint32_t count = request.channels.value_or(frames.values);
   if (is_opus && (count < 1 || count > 2))
     return refusal(415, "channels", "must be 1 or 2 for opus");
-  if (count < 1 || count > most_channels)
-    return refusal(415, "channels", "must be from 1 to " + std::to_string(most_channels));
+  if (count < 1 || count > most_client_channels)
+    return refusal(415, "channels", "must be from 1 to " + std::to_string(most_client_channels));
   ClientFormat client{.format = format, .values = count, .rate = *rate};
   if (request.channel) {
     const auto channel = check_channel(*request.channel, count, frames.values);
