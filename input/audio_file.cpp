@@ -46,6 +46,19 @@ bool has_exact_seek(int format) {
   }
 }
 
+bool has_deep_values(int format) {
+  switch (format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_PCM_24:
+    case SF_FORMAT_PCM_32:
+    case SF_FORMAT_FLOAT:
+    case SF_FORMAT_DOUBLE:
+    case SF_FORMAT_ALAC_20:
+    case SF_FORMAT_ALAC_24:
+    case SF_FORMAT_ALAC_32: return true;
+    default: return false;
+  }
+}
+
 PatchedFile::Patch patch(const HeaderField& field, std::uint64_t value) {
   PatchedFile::Patch made{.at = field.at, .count = field.bytes};
   const std::uint64_t most = field.bytes < 8 ? (std::uint64_t{1} << (8 * field.bytes)) - 1 : ~0ull;
@@ -92,23 +105,6 @@ SF_VIRTUAL_IO patched_input{
 
 }  // namespace
 
-bool AudioFile::is_deep(const std::string& path) {
-  AudioFile file(path);
-  SF_INFO format{};
-  const auto extent = find_samples(path);
-  if (!file.open(extent ? &*extent : nullptr, format)) return false;
-  switch (format.format & SF_FORMAT_SUBMASK) {
-    case SF_FORMAT_PCM_24:
-    case SF_FORMAT_PCM_32:
-    case SF_FORMAT_FLOAT:
-    case SF_FORMAT_DOUBLE:
-    case SF_FORMAT_ALAC_20:
-    case SF_FORMAT_ALAC_24:
-    case SF_FORMAT_ALAC_32: return true;
-    default: return false;
-  }
-}
-
 void AudioFile::Close::operator()(sf_private_tag* file) const { sf_close(file); }
 
 AudioFile::AudioFile(std::string path) : path_(std::move(path)) {}
@@ -139,6 +135,7 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path, SF_INFO&
   file.rate_ = format.samplerate;
   file.channels_ = static_cast<std::uint32_t>(format.channels);
   file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;
+  file.deep_ = has_deep_values(format.format);
   file.exact_seek_ = format.seekable != 0 && has_exact_seek(format.format);
   // A FLAC file that was written to a pipe has no length.
   if (format.frames >= 0 && format.frames < SF_COUNT_MAX)

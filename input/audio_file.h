@@ -36,8 +36,6 @@ class AudioFile {
   AudioFile(AudioFile&& other) noexcept;
   AudioFile& operator=(AudioFile&& other) noexcept;
   ~AudioFile();
-  // True if the values of a file have more than 16 bits. Reads only its header.
-  static bool is_deep(const std::string& path);
 
   // The error of a read, if a value is NaN or infinite.
   static constexpr std::string_view not_finite = "has values that are not finite";
@@ -52,6 +50,8 @@ class AudioFile {
   bool exceeds_header() const { return exceeds_header_; }
   // The values are 16-bit integers, so that s16 frames are exactly those of the file.
   bool pcm16() const { return pcm16_; }
+  // The values have more than 16 bits: integers of 20 bits or more, or floats.
+  bool is_deep() const { return deep_; }
   // The offset in the file of its frames, if they lie there as s16; 0 if they must be decoded.
   std::uint64_t place() const { return place_; }
 
@@ -91,7 +91,7 @@ class AudioFile {
   std::optional<std::uint64_t> frames_;
   std::uint64_t held_ = 0;  // frames that libsndfile finds, if frames_ is known
   std::uint64_t place_ = 0;
-  bool pcm16_ = false;
+  bool pcm16_ = false, deep_ = false;
   bool exact_seek_ = false;
   bool exceeds_header_ = false;
   std::vector<float> floats_;

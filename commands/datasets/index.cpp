@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ namespace {
 struct IndexArguments {
   std::string path, pipeline;
   bool verify = false;
-  std::string good;  // the manifest of the good files; empty: bad files are an error
+  std::optional<double> rate;  // with a rate or channels, files are converted
+  std::uint32_t channels = 0;  // 0: none are given
+  std::string good;            // the manifest of the good files; empty: bad files are an error
 };
 
 // A bar like "reading [########            ] 400 of 1000".
@@ -75,6 +78,10 @@ Result<bool, std::string> run(const IndexArguments& arguments, std::ostream& out
   settings.path = arguments.path;
   settings.pipeline = arguments.pipeline;
   settings.check_all = true;
+  settings.rate = arguments.rate;
+  if (arguments.channels > 0) settings.channels = arguments.channels;
+  settings.convert = settings.rate || settings.channels;
+  settings.warn = [&](const std::string& sentence) { out << sentence << '\n'; };
   settings.progress = [&progress](std::uint64_t done, std::uint64_t total) {
     const Time now = Clock::now();
     if (progress.due(now)) progress.show(bar("reading", done, total), now);
@@ -111,6 +118,10 @@ void add_index_command(CommandLine& program, Console& console) {
   command.add("--pipeline", &arguments->pipeline, "Only recordings of this pipeline").type("NAME");
   command.add("--verify", &arguments->verify,
               "Read every stream to its end, and print those that are damaged; exit code 1 then");
+  command.add("--rate", &arguments->rate, "Convert audio files to this rate, as convert = true")
+      .type("HZ");
+  command.add("--channels", &arguments->channels, "Convert audio files to these channels")
+      .type("N");
   command
       .add("--good", &arguments->good,
            "Leave out audio files that cannot be used, and write a manifest of the others")

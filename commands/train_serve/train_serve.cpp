@@ -35,8 +35,9 @@ training::ServedPlan served_plan(OpenedDataset opened, const PlanTable& plan) {
 }
 
 // The plan is made once for a world of 1, so that wrong options are reported at the start.
-Result<training::ServedPlan, PlanError> open(const PlanTable& plan) {
-  auto opened = training::open_dataset(plan.keys);
+Result<training::ServedPlan, PlanError> open(const PlanTable& plan,
+                                             const training::CatalogWarning& warn) {
+  auto opened = training::open_dataset(plan.keys, {}, warn);
   if (!opened) return opened.error();
   ServedFunction served;
   if (!plan.augment.function.empty())
@@ -83,7 +84,9 @@ int train_serve(const Arguments& arguments, Console& console) {
   if (arguments.check) return 0;
   for (const int number : {SIGPIPE, SIGXFSZ, SIGCHLD}) std::signal(number, SIG_IGN);
   try {
-    auto served = open(options->plan);
+    auto served = open(options->plan, [&](const std::string& sentence) {
+      console.err << "millrace: " << config << ": " << sentence << std::endl;
+    });
     if (!served) {
       console.err << "millrace: " << config << ": [plan] " << served.error().message << "\n";
       return 1;

@@ -201,8 +201,10 @@ class Catalog:
 def open_files(
     path: str,
     element: str | None,
+    deep: str,
     rate: float | None,
     channels: int | None,
+    convert: bool,
     pipeline: str,
     companions: Iterable[tuple[str, str, int | None, int | None, str | None]],
     progress: Callable[[int, int], object],

@@ -45,8 +45,9 @@ class Dataset(DatasetLoop):
         rate: float | None = None,
         channels: int | None = None,
         dim: int | None = None,
-        frames: str | None = None,
+        frames: str = "auto",
         dtype: Any = None,
+        convert: bool = False,
         seed: int = 0,
         shuffle: bool = True,
         shuffle_window: int | None = None,
@@ -91,6 +92,9 @@ class Dataset(DatasetLoop):
 
         Keys of a pipeline's configuration, with the same values and defaults: ``chunk``, ``rate``, ``channels``,
         ``dim``, ``frames``, ``dtype``, ``width_buckets``. ``chunk`` may be ``worker.chunk``. Without it, rows are whole streams.
+        ``frames`` may be "auto": if an audio file has more than 16 bits, "f32" for all (or ``dtype``), otherwise "s16".
+        ``convert``: audio files of other rates and channels are converted to ``rate`` and ``channels`` as the service does it,
+        by default to those of most files. Without it they are an error.
 
         ``mode``: "stateful" (the default), "stateless", "returnn-classic" or "returnn-torch".
         ``slots``: number of states of the model, of all ranks together. For mode "stateful".

@@ -179,8 +179,15 @@ def opened_catalog(request: Request, keys: _core.DatasetKeys, progress: Progress
     files = [entry for entry in keys.companions if is_file(request.companions[entry[0]])]
     extents = request.extents or [""] * len(request.parts)
     processes = processes_of(request.processes, request.start_method, request.longest_call)
-    catalogs = [_open_part(part, request, files, progress, extent, processes)
+    frames = None if request.keys.get("frames") == "auto" else request.keys.get("frames")
+    catalogs = [_open_part(part, request, frames, files, progress, extent, processes)
                 for part, extent in zip(request.parts, extents, strict=True)]
+    # All have one type of frames: if those of one are not s16, the others are opened again.
+    deep = next((catalog.frame_type[0] for catalog in catalogs if catalog.frame_type[0] != "s16"), None)
+    if frames is None and deep is not None:
+        catalogs = [catalog if catalog.frame_type[0] != "s16" else
+                    _open_part(part, request, deep, files, progress, extent, processes)
+                    for catalog, part, extent in zip(catalogs, request.parts, extents, strict=True)]
     extents = [catalog.extent for catalog in catalogs]
     catalog = catalogs[0] if len(catalogs) == 1 else _core.join(catalogs)
     objects = {name: source for name, source in request.companions.items() if not is_file(source)}
@@ -216,13 +223,13 @@ def _has_ratio(source: Any) -> bool:
     return "frames_per_entry" in given or "entries_per_frame" in given
 
 
-def _open_part(part: Part, request: Request, files: list[File], progress: Progress, extent: str,
+def _open_part(part: Part, request: Request, element: str | None, files: list[File], progress: Progress, extent: str,
                processes: Processes | None) -> _core.Catalog:
     keys = request.keys
-    element = keys.get("frames")
     if part.path:
-        return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
-                                request.pipeline, files, progress, _warn, extent)
+        return _core.open_files(part.path, element, keys.get("dtype") or "f32", keys.get("rate"),
+                                keys.get("dim") or keys.get("channels"), keys.get("convert", False), request.pipeline,
+                                files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)
     if not isinstance(part.source, Arrays):  # threads read them in place
         streams.read_in(processes, type(part.source).__name__)

@@ -53,6 +53,17 @@ TEST_CASE("index prints streams, hours, rate, channels and digest") {
   CHECK(run_index({hour.folder.path()}).out == output.out);
 }
 
+TEST_CASE("index converts files to a rate and channels") {
+  const TemporaryDirectory folder;
+  write_audio(folder / "a.wav", std::vector<std::int16_t>(8000 * 360), {.rate = 8000});
+  write_audio(folder / "b.wav", std::vector<std::int16_t>(2 * 48'000 * 360),
+              {.rate = 48'000, .channels = 2});
+  CHECK_THAT(run_index({folder.path()}).err, Catch::Contains("set convert = true"));
+  const std::string out = run_index({folder.path(), "--rate", "16000", "--channels", "1"}).out;
+  CHECK_THAT(out, Catch::StartsWith("2 of 2 files are converted to 16000 Hz and 1 channel: ") &&
+                      Catch::Contains("\nhours     0.20\nrate      16000\nchannels  1\n"));
+}
+
 TEST_CASE("index shows a bar on a terminal and removes it") {
   const Hour hour;
   CHECK_THAT(run_index({hour.folder.path()}, true).err,

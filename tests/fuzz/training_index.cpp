@@ -26,7 +26,13 @@ Content good_index() {
       {.event = {.kind = Event::Kind::flush, .count = 0, .mark = 3}, .frame = 10},
       {.event = {.kind = Event::Kind::gap, .count = 7}, .frame = 10},
       {.event = {.kind = Event::Kind::abort}, .frame = 20}};
-  builder.add({.frames = 20, .name = "a", .meta = "{\"x\":1}", .path = "a.wav", .place = 44});
+  builder.add({.frames = 20,
+               .name = "a",
+               .meta = "{\"x\":1}",
+               .path = "a.wav",
+               .place = 44,
+               .rate = 8000,
+               .channels = 1});
   builder.add({.frames = 20, .name = "b"}, events);
   builder.watch({.path = "", .file = {}});
   return builder.finish({}, true);

@@ -112,7 +112,7 @@ TEST_CASE("a BW64 file is read as RF64") {
   write(folder / "a.wav", bytes);
   CHECK(opened_file(folder / "a.wav").frames() == 1'000u);
   CHECK(decoded(folder / "a.wav") == 1'000);
-  CHECK(AudioFile::is_deep(folder / "a.wav") == (values == SF_FORMAT_PCM_24));
+  CHECK(opened_file(folder / "a.wav").is_deep() == (values == SF_FORMAT_PCM_24));
 }
 
 TEST_CASE("chunks, tags and zeros behind the samples are no audio") {

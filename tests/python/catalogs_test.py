@@ -22,24 +22,39 @@ def features(dim=3, lengths=LENGTHS, dtype=np.float32):
     return [(np.arange(n * dim).reshape(n, dim) + 1000 * i + 1).astype(dtype) for i, n in enumerate(lengths)]
 
 
-class Catalogs(DatasetTest):
-    def test_files_of_more_than_16_bits_are_reported_when_they_are_read_as_16_bits(self):
-        folder = self.folder / "deep"
-        write_wav(folder / "0.wav", frames_of(0, 8))
-        with self.assertNoLogs("millrace", "WARNING"):
-            self.data(folder, slots=1)
-        for number, subtype, form in (1, "PCM_24", "WAV"), (2, "PCM_24", "FLAC"), (3, "FLOAT", "WAV"), (4, "DOUBLE", "WAV"):
-            path = folder / f"{number}.{form.lower()}"
-            soundfile.write(path, np.full(8, 1e-6), 16000, subtype, format=form)
-            for keys in {}, {"dtype": "f32"}:
-                with self.assertLogs("millrace", "WARNING") as logged:
-                    self.data(folder, slots=1, **keys)
-                self.assertRegex(logged.output[0], rf'{path}: has values of more than 16 bits.* frames = "f32"')
-            with self.assertNoLogs("millrace", "WARNING"):
-                self.data(folder, slots=1, frames="f32")
-                self.data(folder, slots=1, frames="s16")
-            path.unlink()
+class Precision(DatasetTest):
+    def test_a_file_of_more_than_16_bits_makes_all_frames_f32(self):
+        write_wav(self.folder / "speech" / "0.wav", np.array([1, 2, 3], np.int16))
+        path = str(self.folder / "speech")
+        self.assertEqual(self.data(path, slots=1).dtype, np.int16)
+        before = self.data(path, slots=1, frames="s16").state_dict()
+        self.data(path, slots=1).load_state_dict(before)  # checkpoints of 16-bit files keep loading
+        for subtype, form in ("PCM_24", "WAV"), ("PCM_24", "FLAC"), ("FLOAT", "WAV"), ("DOUBLE", "WAV"):
+            deep = self.folder / "speech" / f"1.{form.lower()}"
+            soundfile.write(deep, np.full(8, 2**-20), 16000, subtype, format=form)
+            with self.subTest(subtype), self.assertNoLogs("millrace", "WARNING"):
+                for frames in {}, {"frames": "auto"}, {"dtype": "f32"}:
+                    data = self.data(path, slots=1, **frames)
+                    self.assertEqual(data.dtype, np.float32)
+                    rows = {row.stream: batch.data[0, 2:, 0].tolist() for batch in data for row in batch.framed}
+                    self.assertEqual(rows, {0: [2**-15, 2**-14, 3 * 2**-15, 0], 1: [2**-20] * 4})
+                for frames in {"frames": "s16"}, {"dtype": "s16"}:
+                    self.assertEqual({int(batch.data.max()) for batch in self.data(path, slots=1, **frames)}, {0, 3})
+            deep.unlink()
 
+    def test_one_type_for_all_catalogs(self):
+        write_wav(self.folder / "plain" / "0.wav", np.array([1, 2, 3], np.int16))
+        (self.folder / "deep").mkdir()
+        soundfile.write(self.folder / "deep" / "1.wav", np.full(8, 2**-20), 16000, "FLOAT")
+        plain, deep = str(self.folder / "plain"), str(self.folder / "deep")
+        for streams in ([plain, deep], [deep, plain]):
+            self.assertEqual(self.data(streams, slots=2).dtype, np.float32)
+        mixed = self.data([plain, [np.array([4, 5], np.int16)], deep], slots=2)
+        self.assertEqual(sorted({float(value) for batch in mixed for value in batch.data.flat}),
+                         [0, 2**-20, 2**-15, 2**-14, 3 * 2**-15, 4 * 2**-15, 5 * 2**-15])
+
+
+class Catalogs(DatasetTest):
     def check(self, streams, expected, names, **keys):
         """Checks that the bodies of each stream, put together, are the array; and the names."""
         data = self.data(streams, **keys)

@@ -182,6 +182,9 @@ class Page(SystemTest):
         (line,) = self.printed("training_split")
         self.assertRegex(line, r"^[2-9]\d* streams for training, [1-9]\d* for validation$")
 
+    def test_files_of_another_rate_are_converted(self):
+        self.assertEqual(self.printed("training_convert"), ["8000.0 800"])
+
     def test_failed_streams_are_listed(self):
         self.assertEqual(self.printed("training_skip"), ["0 streams were skipped"])
 

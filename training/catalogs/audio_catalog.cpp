@@ -4,24 +4,13 @@
 #include <utility>
 
 #include "schemas/text.h"
+#include "training/catalogs/conversions.h"
 #include "training/catalogs/frames/idle_sources.h"
 #include "training/catalogs/index/audio_scan.h"
 #include "training/catalogs/index/file_states.h"
-#include "training/catalogs/index/stream_digest.h"
 
 namespace millrace::training {
 namespace {
-
-FrameType typed(FrameType type, Element element) {
-  type.element = element;
-  return type;
-}
-
-std::uint64_t digest_of(std::uint64_t streams, const FrameType& type) {
-  StreamDigest digest(streams);
-  digest.add_type(type);
-  return digest.value();
-}
 
 class AudioFrameReader final : public FrameReader {
  public:
@@ -63,37 +52,43 @@ class AudioCatalogReader final : public CatalogReader {
  private:
   Result<std::unique_ptr<FrameSource>, ReadError> open_file(std::uint64_t stream) const {
     const IndexedStream indexed = catalog_.index().stream(stream);
-    const AudioStream audio{.path = path_in(catalog_.base(), indexed.path),
-                            .frames = indexed.frames,
-                            .channels = catalog_.frame_type().values,
-                            .place = indexed.place,
-                            .element = catalog_.frame_type().element,
-                            .before = indexed.before,
-                            .behind = indexed.behind};
+    const FrameType& type = catalog_.frame_type();
+    AudioStream audio{.path = path_in(catalog_.base(), indexed.path),
+                      .frames = frames_of(indexed, type),
+                      .channels = type.values,
+                      .place = indexed.place,
+                      .element = type.element,
+                      .before = indexed.before,
+                      .behind = indexed.behind};
+    if (is_converted(indexed, type))
+      audio.conversion = AudioStream::Conversion{.rate = type.rate,
+                                                 .from_rate = static_cast<double>(indexed.rate),
+                                                 .from_channels = indexed.channels,
+                                                 .from_frames = indexed.frames};
     if (state_of(audio.path) != indexed.file)
-      if (const auto checked = check_again(audio); !checked) return checked.error();
+      if (const auto checked = check_again(indexed, audio.path); !checked) return checked.error();
     return open_frames(audio);
   }
 
   // The file was changed after its index was made: it may still have the same format and length.
-  Result<void, ReadError> check_again(const AudioStream& audio) const {
-    const ScannedFile now = scan_file(audio.path);
-    if (!now.error.empty()) return ReadError{DataFault::read, audio.path + ": " + now.error};
-    if (now.channels != audio.channels || now.rate != catalog_.frame_type().rate)
-      return changed(DataFault::format, audio, "was changed, and has another format");
-    const std::uint64_t frames = audio.before + audio.frames + audio.behind;
+  Result<void, ReadError> check_again(const IndexedStream& stream, const std::string& path) const {
+    const ScannedFile now = scan_file(path);
+    if (!now.error.empty()) return ReadError{DataFault::read, path + ": " + now.error};
+    if (now.channels != stream.channels || now.rate != stream.rate)
+      return changed(DataFault::format, path, "was changed, and has another format");
+    const std::uint64_t frames = stream.before + stream.frames + stream.behind;
     if (now.frames != frames)
-      return changed(DataFault::length, audio,
+      return changed(DataFault::length, path,
                      "was changed: it has " + std::to_string(now.frames) + " frames, and had " +
                          std::to_string(frames));
-    if (now.place != audio.place)
-      return changed(DataFault::format, audio, "was changed: its samples begin at another place");
+    if (now.place != stream.place)
+      return changed(DataFault::format, path, "was changed: its samples begin at another place");
     return {};
   }
 
-  ReadError changed(DataFault fault, const AudioStream& audio, const std::string& reason) const {
-    return {fault, audio.path + ": " + reason + "; " + catalog_.index_command() +
-                       " makes the index again"};
+  ReadError changed(DataFault fault, const std::string& path, const std::string& reason) const {
+    return {fault,
+            path + ": " + reason + "; " + catalog_.index_command() + " makes the index again"};
   }
 
   const AudioCatalog& catalog_;
@@ -102,12 +97,17 @@ class AudioCatalogReader final : public CatalogReader {
 
 }  // namespace
 
-AudioCatalog::AudioCatalog(AudioIndex index, Element element)
+AudioCatalog::AudioCatalog(AudioIndex index, const FrameType& type)
     : index_(std::move(index.index)),
       opened_(std::move(index.path)),
       base_(std::move(index.base)),
-      type_(typed(index_.frame_type(), element)),
-      digest_(digest_of(index_.digest(), type_)) {}
+      type_(type),
+      converts_(index_.is_mixed() || index_.frame_type().rate != type.rate),
+      digest_(digest_of(index_, type)) {}
+
+std::uint64_t AudioCatalog::frames(std::uint64_t stream) const {
+  return converts_ ? frames_of(index_.stream(stream), type_) : index_.frames(stream);
+}
 
 // Streams that are parts of one file have several names.
 std::string AudioCatalog::unit(std::uint64_t stream) const {

@@ -12,14 +12,16 @@
 
 namespace millrace::training {
 
-// Audio files as a catalog. Nothing is kept per stream: all is in the mapped index.
+// Audio files as a catalog. Nothing is kept per stream: all is in the mapped index. Files of
+// another rate or other channels than those of the catalog are converted.
 class AudioCatalog final : public Catalog {
  public:
-  AudioCatalog(AudioIndex index, Element element);
+  // `type`: of the frames. Before the first reader: conversions_of() has no fault.
+  AudioCatalog(AudioIndex index, const FrameType& type);
 
   const FrameType& frame_type() const override { return type_; }
   std::uint64_t size() const override { return index_.size(); }
-  std::uint64_t frames(std::uint64_t stream) const override { return index_.frames(stream); }
+  std::uint64_t frames(std::uint64_t stream) const override;
   std::string name(std::uint64_t stream) const override {
     return std::string(index_.stream(stream).name);
   }
@@ -43,6 +45,7 @@ class AudioCatalog final : public Catalog {
   const std::string opened_;  // the folder or the manifest
   const std::string base_;
   const FrameType type_;
+  const bool converts_;  // the rate of some files
   const std::uint64_t digest_;
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "chunker/lengths.h"
-#include "input/audio_file.h"
 #include "training/catalogs/audio_catalog.h"
+#include "training/catalogs/conversions.h"
 #include "training/catalogs/index/audio_faults.h"
 #include "training/catalogs/index/audio_index.h"
 #include "training/catalogs/index/missing_file.h"
@@ -50,36 +50,38 @@ std::string mismatch(const std::string& path, const FrameType& type,
          type_text(settings.rate.value_or(type.rate), settings.channels.value_or(type.values));
 }
 
-// A file whose values have more than 16 bits, or an empty text. Looks at 100 of those files that
-// are not mapped as 16 bits.
-std::string deep_file(const AudioCatalog& catalog) {
-  std::vector<std::uint64_t> decoded;
-  for (std::uint64_t i = 0; i < catalog.size(); ++i)
-    if (catalog.index().stream(i).place == 0) decoded.push_back(i);
-  const std::size_t step = (decoded.size() + 99) / 100;
-  for (std::size_t at = 0; at < decoded.size(); at += step)
-    if (std::string file = catalog.path(decoded[at]); AudioFile::is_deep(file)) return file;
-  return {};
+FrameType type_of(const Index& index, const CatalogSettings& settings) {
+  FrameType type = index.frame_type();
+  type.element = settings.frames.value_or(index.is_deep() ? settings.deep : Element::s16);
+  if (!settings.convert) return type;
+  type.rate = settings.rate.value_or(type.rate);
+  type.values = settings.channels.value_or(type.values);
+  return type;
 }
 
 OpenedCatalog open_audio(const std::string& path, const CatalogSettings& settings) {
   const std::uint64_t checked =
       settings.check_all ? std::numeric_limits<std::uint64_t>::max() : most_checked;
-  auto index = audio_index(path, checked, settings.progress, settings.skips);
+  auto index = audio_index({.path = path,
+                            .checked = checked,
+                            .mixed = settings.convert,
+                            .progress = settings.progress,
+                            .skips = settings.skips});
   if (!index) return index.error();
-  auto catalog =
-      std::make_shared<AudioCatalog>(std::move(*index), settings.frames.value_or(Element::s16));
-  const FrameType& type = catalog->frame_type();
+  const FrameType type = type_of(index->index, settings);
+  auto catalog = std::make_shared<AudioCatalog>(std::move(*index), type);
   if (!matches(type, settings)) {
     const std::string first = catalog->path(0);
-    return CatalogError{mismatch(first, type, settings) + "; convert all files: " +
+    return CatalogError{mismatch(first, type, settings) +
+                        "; set convert = true, or convert all files: " +
                         conversion_command(first, settings.rate.value_or(type.rate),
                                            settings.channels.value_or(type.values))};
   }
-  if (settings.warn && !settings.frames)
-    if (const std::string file = deep_file(*catalog); !file.empty())
-      settings.warn(file + ": has values of more than 16 bits, and is read as 16 bits; frames = " +
-                    "\"f32\" reads all of them");
+  if (settings.convert) {
+    const Conversions conversions = conversions_of(*catalog);
+    if (!conversions.fault.empty()) return CatalogError{conversions.fault};
+    if (settings.warn && !conversions.text.empty()) settings.warn(conversions.text);
+  }
   const std::string base = catalog->base();
   return with_companions(std::move(catalog), settings.companions, base);
 }

@@ -35,6 +35,8 @@ struct CompanionSource {
   bool operator==(const CompanionSource&) const = default;
 };
 
+using CatalogWarning = std::function<void(const std::string& sentence)>;
+
 struct CatalogSettings {
   // One of these, detected:
   // - A folder of audio files in the formats of libsndfile, with its subfolders, sorted by path.
@@ -48,12 +50,16 @@ struct CatalogSettings {
   //   are gaps with the cause `recorder`. The client's options are `meta`.
   std::string path;
 
-  // The values of the frames. Default: s16 for audio files; those that were recorded for
-  // recordings, which are not converted.
+  // The values of the frames. Default: of audio files `deep` if one has more than 16 bits,
+  // otherwise s16; of recordings, which are not converted, those that were recorded.
   std::optional<Element> frames{};
+  Element deep = Element::f32;
   std::optional<double> rate{};             // the rate that the streams must have
   std::optional<std::uint32_t> channels{};  // the values per frame that they must have
-  std::string pipeline{};                   // only the recordings of this pipeline; empty: all
+  // Audio files of other rates and channels are converted as the service does it for its clients:
+  // to `rate` and `channels`, or to those of most files.
+  bool convert = false;
+  std::string pipeline{};  // only the recordings of this pipeline; empty: all
 
   // Recordings: only the streams of a former Catalog::extent(); empty: all.
   std::string extent{};
@@ -71,9 +77,9 @@ struct CatalogSettings {
   // open_catalog() throws the same, and writes nothing.
   CatalogProgress progress{};
 
-  // Called on this thread with a sentence about files that can be read, but perhaps not as
-  // intended: audio files of more than 16 bits without `frames`.
-  std::function<void(const std::string& sentence)> warn{};
+  // Called on this thread with a sentence that names the files that are converted, if there are
+  // some.
+  CatalogWarning warn{};
 };
 
 using OpenedCatalog = Result<std::shared_ptr<const Catalog>, CatalogError>;
@@ -84,8 +90,8 @@ using OpenedCatalog = Result<std::shared_ptr<const Catalog>, CatalogError>;
 // file differs, or a file was added or removed. In catalogs of more than `most_checked` files, a
 // changed file is only found when its stream is opened.
 //
-// The error is for input that cannot be used: no such path, no files, files of several rates, a
-// damaged header. Throws std::system_error if the disk fails.
+// The error is for input that cannot be used: no such path, no files, files of several rates
+// without `convert`, a damaged header. Throws std::system_error if the disk fails.
 OpenedCatalog open_catalog(const CatalogSettings& settings);
 
 inline constexpr std::uint64_t most_checked = 20'000;

@@ -32,6 +32,12 @@ Outcome read_element(std::string_view key, const json::value& value, std::option
   return read_named(key, value, name_of<Element>, into);
 }
 
+Outcome read_frames(std::string_view key, const json::value& value, std::optional<Element>& into) {
+  if (value.is_string() && value.get_string() == "auto") return {};
+  if (read_element(key, value, into)) return {};
+  return wrong(key, value, "must be auto, s16, f16 or f32");
+}
+
 Outcome read_rate(std::string_view key, const json::value& value, std::optional<double>& into) {
   double rate = 0;
   if (const auto read = read_number(key, value, rate); !read) return read.error();
@@ -141,8 +147,9 @@ constexpr std::array readers{
     KeyReader{"rate", with<&Keys::rate, read_rate>},
     KeyReader{"channels", read_channels},
     KeyReader{"dim", read_dim},
-    KeyReader{"frames", with<&Keys::frames, read_element>},
+    KeyReader{"frames", with<&Keys::frames, read_frames>},
     KeyReader{"dtype", with<&Keys::dtype, read_element>},
+    KeyReader{"convert", with<&Keys::convert, read_flag>},
     KeyReader{"seed", count<&Keys::plan, &Options::seed, 0>},
     KeyReader{"shuffle", with<&Keys::plan, &Options::shuffle, read_flag>},
     KeyReader{"shuffle_window", count<&Keys::plan, &Options::shuffle_window, 0>},
@@ -197,6 +204,8 @@ Outcome check(const DatasetKeys& keys) {
                  "cannot be set beside channels: frames are feature vectors or audio");
   if (keys.part)
     if (const auto checked = check_part(*keys.part, keys.split); !checked) return checked.error();
+  if (keys.convert && keys.dim)
+    return wrong("convert", true, "cannot be set beside dim: only audio is converted");
   if (keys.dtype && keys.frames) return check_dtype(*keys.dtype, *keys.frames);
   return {};
 }

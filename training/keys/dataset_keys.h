@@ -35,8 +35,9 @@ struct DatasetKeys {
   std::optional<double> rate;
   std::optional<std::uint32_t> channels;  // audio
   std::optional<std::uint32_t> dim;       // feature vectors, instead of `channels`
-  std::optional<Element> frames;
-  std::optional<Element> dtype;  // the tensor's; nullopt: like the frames
+  std::optional<Element> frames;          // nullopt: "auto"
+  std::optional<Element> dtype;           // the tensor's; nullopt: like the frames
+  bool convert = false;                   // audio of other rates and channels
 
   std::vector<SplitPart> split;           // sorted by name
   std::optional<std::string> part;        // one name of `split`, or train
@@ -49,11 +50,16 @@ struct DatasetKeys {
   LoaderSettings loader;
 };
 
+// The type of the frames if `frames` is "auto" and a file has more than 16 bits.
+inline Element deep_frames(const DatasetKeys& keys) { return keys.dtype.value_or(Element::f32); }
+
 // The names of all keys, in the order of the documents.
 std::vector<std::string_view> dataset_key_names();
 
 // Reads the keys. Null counts as a missing key. The error is for unknown keys, wrong types and
 // values, and keys that contradict each other; its message is complete.
+//
+// `frames` may be "auto".
 //
 //   {"streams": "speech", "chunk": {"size": "100ms"}, "slots": 32}
 //

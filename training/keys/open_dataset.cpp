@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/keys/open_dataset.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -25,27 +26,53 @@ Result<void, PlanError> check_sources(const DatasetKeys& keys) {
   return {};
 }
 
-OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress) {
-  std::vector<std::shared_ptr<const Catalog>> catalogs;
-  for (const StreamsKey& one : keys.streams) {
-    const auto catalog = open_catalog({.path = one.path,
-                                       .frames = keys.frames,
-                                       .rate = keys.rate,
-                                       .channels = keys.dim ? keys.dim : keys.channels,
-                                       .companions = keys.companions,
-                                       .progress = progress});
-    if (!catalog) return catalog.error();
-    catalogs.push_back(*catalog);
-  }
+OpenedCatalog joined(std::vector<std::shared_ptr<const Catalog>> catalogs) {
   return catalogs.size() == 1 ? OpenedCatalog(catalogs.front()) : join(std::move(catalogs));
+}
+
+OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress,
+                       const CatalogWarning& warn) {
+  CatalogSettings settings{.path = {},
+                           .frames = keys.frames,
+                           .deep = deep_frames(keys),
+                           .rate = keys.rate,
+                           .channels = keys.dim ? keys.dim : keys.channels,
+                           .convert = keys.convert,
+                           .companions = keys.companions,
+                           .progress = progress,
+                           .warn = warn};
+  std::vector<std::shared_ptr<const Catalog>> catalogs(keys.streams.size());
+  const auto open = [&](std::size_t i) -> OpenedCatalog {
+    settings.path = keys.streams[i].path;
+    return open_catalog(settings);
+  };
+  for (std::size_t i = 0; i < catalogs.size(); ++i) {
+    const auto opened = open(i);
+    if (!opened) return opened.error();
+    catalogs[i] = *opened;
+  }
+  // All have one type of frames: if those of one are not s16, the others are opened again.
+  const auto is_s16 = [](const auto& one) { return one->frame_type().element == Element::s16; };
+  const auto deep = std::ranges::find_if_not(catalogs, is_s16);
+  if (settings.frames || deep == catalogs.end()) return joined(std::move(catalogs));
+  settings.frames = (*deep)->frame_type().element;
+  settings.warn = {};
+  for (std::size_t i = 0; i < catalogs.size(); ++i) {
+    if (!is_s16(catalogs[i])) continue;
+    const auto opened = open(i);
+    if (!opened) return opened.error();
+    catalogs[i] = *opened;
+  }
+  return joined(std::move(catalogs));
 }
 
 }  // namespace
 
 Result<OpenedDataset, PlanError> open_dataset(const DatasetKeys& keys,
-                                              const CatalogProgress& progress) {
+                                              const CatalogProgress& progress,
+                                              const CatalogWarning& warn) {
   if (const auto checked = check_sources(keys); !checked) return checked.error();
-  const auto all = open_all(keys, progress);
+  const auto all = open_all(keys, progress, warn);
   if (!all) return PlanError{"streams", all.error().message};
   const FrameType& type = (*all)->frame_type();
   const auto selection = selection_of(keys, type);

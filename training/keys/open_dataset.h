@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "training/catalogs/index/catalog_progress.h"
+#include "training/catalogs/open_catalog.h"
 #include "training/contract/catalog.h"
 #include "training/contract/plan_options.h"
 #include "training/filling/loader.h"
@@ -21,9 +21,11 @@ struct OpenedDataset {
 };
 
 // Opens the catalogs of the keys, one after the other, and joins them. `progress` is called while
-// an index is made. The error is for input that cannot be used, as with open_catalog(), and for
-// streams that are not in files. Throws std::system_error if the disk fails.
+// an index is made, `warn` as CatalogSettings::warn. The error is for input that cannot be used, as
+// with open_catalog(), and for streams that are not in files. Throws std::system_error if the disk
+// fails.
 Result<OpenedDataset, PlanError> open_dataset(const DatasetKeys& keys,
-                                              const CatalogProgress& progress = {});
+                                              const CatalogProgress& progress = {},
+                                              const CatalogWarning& warn = {});
 
 }  // namespace millrace::training

@@ -59,15 +59,18 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
 // The files at `path`. `progress` is called while the index is made, `warn` as in
 // CatalogSettings.
 OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element,
-                         std::optional<double> rate, std::optional<std::uint32_t> channels,
+                         const std::string& deep, std::optional<double> rate,
+                         std::optional<std::uint32_t> channels, bool convert,
                          const std::string& pipeline, nb::iterable companions,
                          const nb::callable& progress, const nb::callable& warn,
                          const std::string& extent) {
   training::CatalogSettings settings;
   settings.path = bytes_of(path);
   if (element) settings.frames = named<Element>(*element);
+  settings.deep = named<Element>(deep);
   settings.rate = rate;
   settings.channels = channels;
+  settings.convert = convert;
   settings.pipeline = pipeline;
   settings.companions = sources_from(companions);
   settings.extent = extent;
@@ -198,9 +201,10 @@ void add_catalogs(nb::module_& module) {
       .def("selected", &selected)
       .def("with_files", &with_files)
       .def("with_objects", &with_objects);
-  module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(),
-             nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("pipeline"),
-             nb::arg("companions"), nb::arg("progress"), nb::arg("warn"), nb::arg("extent"));
+  module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(), nb::arg("deep"),
+             nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("convert"),
+             nb::arg("pipeline"), nb::arg("companions"), nb::arg("progress"), nb::arg("warn"),
+             nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
   nb::class_<training::CompanionRatio>(module, "CompanionRatio")

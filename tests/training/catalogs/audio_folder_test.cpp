@@ -71,8 +71,8 @@ TEST_CASE("a file of another rate is an error with the command that converts it"
   std::filesystem::remove(folder / "it's b.flac");
   CHECK(error_of({.path = folder.path()}) ==
         folder / "c.wav" + ": has 8000 Hz and 1 channel, but " + folder / "a.wav" +
-            " has 16000 Hz and 1 channel; convert it: sox '" + folder / "c.wav" +
-            "' -r 16000 -c 1 '" + folder / ".converted.wav" + "' && mv '" +
+            " has 16000 Hz and 1 channel; set convert = true, or convert it: sox '" +
+            folder / "c.wav" + "' -r 16000 -c 1 '" + folder / ".converted.wav" + "' && mv '" +
             folder / ".converted.wav" + "' '" + folder / "c.wav" + "'");
 }
 

@@ -65,6 +65,11 @@ std::vector<Value> read_all(const Catalog& catalog, std::uint64_t stream,
   return all;
 }
 
+inline Samples part_of_samples(const Samples& samples, std::size_t begin, std::size_t count) {
+  const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
+  return {first, first + static_cast<std::ptrdiff_t>(count)};
+}
+
 inline std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

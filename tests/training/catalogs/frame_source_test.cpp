@@ -16,7 +16,7 @@ constexpr int formats[]{SF_FORMAT_WAV | SF_FORMAT_PCM_16, SF_FORMAT_FLAC | SF_FO
 struct OneFile {
   explicit OneFile(int format, std::size_t frames = 30'000) {
     folder.add("a.wav", frames, 1, {.format = format});
-    catalog = open_good({.path = folder.path()});
+    catalog = open_good({.path = folder.path(), .frames = Element::s16});
     all = read_all<std::int16_t>(*catalog, 0, catalog->frames(0));
   }
   Samples part(std::uint64_t begin, std::uint64_t count) const {

@@ -16,7 +16,10 @@ TEST_CASE("an index has the streams, events and watched files that it was made o
                .meta = R"({"text":"x"})",
                .path = "a.wav",
                .file = {.bytes = 84, .changed = -5},
-               .place = 44});
+               .place = 44,
+               .rate = 44'100,
+               .channels = 2,
+               .deep = true});
   builder.add({.frames = 30, .name = "b"}, events);
   builder.watch({.path = "sub", .file = {.bytes = 0, .changed = 9}});
   const FrameType type{.element = Element::f16, .values = 80, .rate = 12.5, .features = true};
@@ -32,6 +35,12 @@ TEST_CASE("an index has the streams, events and watched files that it was made o
   CHECK(a.path == "a.wav");
   CHECK(a.file == FileState{84, -5});
   CHECK(a.place == 44);
+  CHECK(a.rate == 44'100);
+  CHECK(a.channels == 2);
+  CHECK(a.deep);
+  CHECK(!b.deep);
+  CHECK(index->is_mixed());
+  CHECK(index->is_deep());
   CHECK(b.name == "b");
   CHECK(b.path.empty());
   CHECK(!index->has_events(0));
@@ -74,15 +83,21 @@ TEST_CASE("an index whose places in files would overflow is refused") {
     return Index::from(builder.finish({.values = values}, true)).has_value();
   };
   constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-  const auto file = [](std::uint64_t place) {
-    return IndexedStream{
-        .frames = Index::most_frames - 1, .name = "a", .path = "a.wav", .place = place};
+  const auto file = [](std::uint64_t place, std::uint32_t channels = 1) {
+    return IndexedStream{.frames = Index::most_frames - 1,
+                         .name = "a",
+                         .path = "a.wav",
+                         .place = place,
+                         .rate = 8000,
+                         .channels = channels};
   };
   CHECK(accepted(file(Index::most_place - 2), Index::most_channels));
   CHECK(!accepted(file(Index::most_place), 1));
   CHECK(!accepted(file(all - 1), 1));
   CHECK(!accepted(file(45), 1));
   CHECK(!accepted(file(44), Index::most_channels + 1));
+  CHECK(!accepted(file(44, Index::most_channels + 1), 1));
+  CHECK(!accepted(file(44, 0), 1));
   const IndexedStream recording{.frames = 20, .name = "a", .place = all};
   CHECK(accepted(recording, Index::most_values));
   CHECK(!accepted(recording, Index::most_values + 1));

@@ -2,15 +2,6 @@
 #include "tests/training/catalogs/catalog_under_test.h"
 
 namespace millrace::training {
-namespace {
-
-Samples part_of_samples(const Samples& samples, std::size_t begin, std::size_t count) {
-  const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
-  return {first, first + static_cast<std::ptrdiff_t>(count)};
-}
-
-}  // namespace
-
 TEST_CASE("a stream may be a part of its file, mapped or decoded") {
   AudioFolder folder;
   const bool mapped = GENERATE(true, false);

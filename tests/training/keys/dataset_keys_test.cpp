@@ -60,6 +60,8 @@ TEST_CASE("all keys of a data set are read") {
   CHECK(keys(R"({"slots": 32, "dim": 80})").dim == 80);
   CHECK(keys(R"({"order": "laplace:.1000"})").plan.order == "laplace:.1000");
   CHECK(keys(R"({"buckets": 30})").plan.bucket_count == 30);
+  CHECK(keys(R"({"convert": true})").convert);
+  CHECK_FALSE(keys(R"({"frames": "auto"})").frames);
   CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").plan.max_pad_size == 3);
 }
 
@@ -122,7 +124,7 @@ TEST_CASE("wrong values are errors with the allowed values") {
   CHECK(error(R"({"mode": "fast"})") ==
         "mode = \"fast\" must be stateful, stateless, returnn-classic or returnn-torch");
   CHECK(error(R"({"shuffle": 1})") == "shuffle = 1 must be true or false");
-  CHECK(error(R"({"frames": "s8"})") == "frames = \"s8\" must be s16, f16 or f32");
+  CHECK(error(R"({"frames": "s8"})") == "frames = \"s8\" must be auto, s16, f16 or f32");
   CHECK(error(R"({"device": "gpu"})") ==
         "device = \"gpu\" must be host, or cuda: and a number, like cuda:0");
   CHECK(error(R"({"buckets": [3, 3]})") ==
@@ -138,6 +140,8 @@ TEST_CASE("keys that contradict each other are errors") {
   CHECK(error(R"({"rank": 4, "world": 4})") == "rank = 4 must be less than world, which is 4");
   CHECK(error(R"({"dim": 80, "channels": 1})") ==
         "dim = 80 cannot be set beside channels: frames are feature vectors or audio");
+  CHECK(error(R"({"dim": 80, "convert": true})") ==
+        "convert = true cannot be set beside dim: only audio is converted");
   CHECK(error(R"({"buffers": 2, "prefetch": 2})") ==
         "buffers = 2 must be more than prefetch, which is 2");
   CHECK(error(R"({"threads": "many"})") == "threads = \"many\" must be \"auto\" or a whole number");

@@ -19,14 +19,14 @@ namespace json = boost::json;
 class Folders {
  public:
   std::string add(const std::string& name, std::initializer_list<std::size_t> lengths,
-                  int rate = 16000) {
+                  int rate = 16000, int format = SF_FORMAT_WAV | SF_FORMAT_PCM_16) {
     const std::string folder = directory_ / name;
     std::filesystem::create_directories(folder);
     std::uint32_t number = 0;
     for (const std::size_t length : lengths) {
       ++number;
       write_audio(folder + "/" + std::to_string(number) + ".wav", noise(length, number),
-                  {.rate = rate});
+                  {.format = format, .rate = rate});
     }
     return folder;
   }
@@ -86,6 +86,35 @@ TEST_CASE("streams are selected and divided through all catalogs") {
         "part = \"valid\" has none of the 2 streams");
   CHECK(opening_error({{"streams", calls}, {"max_stream", "1us"}}).find("max_stream = \"1us\"") ==
         0);
+}
+
+TEST_CASE("if one file of a data set has more than 16 bits, its frames are f32, or as the dtype") {
+  Folders folders;
+  const std::string plain = folders.add("plain", {100, 100});
+  const std::string deep = folders.add("deep", {100}, 16000, SF_FORMAT_WAV | SF_FORMAT_PCM_24);
+  const auto element = [&](json::object keys) {
+    const auto opened = open(keys);
+    REQUIRE(opened.has_value());
+    return opened->catalog->frame_type().element;
+  };
+  CHECK(element({{"streams", plain}}) == Element::s16);
+  CHECK(element({{"streams", plain}, {"dtype", "f32"}}) == Element::s16);
+  CHECK(element({{"streams", {plain, deep}}, {"frames", "auto"}}) == Element::f32);
+  CHECK(element({{"streams", {deep, plain}}}) == Element::f32);
+  CHECK(element({{"streams", {deep, plain}}, {"dtype", "f16"}}) == Element::f16);
+  CHECK(element({{"streams", {deep, plain}}, {"dtype", "s16"}}) == Element::s16);
+  CHECK(element({{"streams", {deep, plain}}, {"frames", "s16"}}) == Element::s16);
+}
+
+TEST_CASE("files of other rates are converted if the keys say so") {
+  Folders folders;
+  const json::object keys{
+      {"streams", {folders.add("calls", {1600}), folders.add("slow", {800}, 8000)}},
+      {"rate", 16000},
+      {"convert", true}};
+  const auto opened = open(keys);
+  REQUIRE(opened.has_value());
+  CHECK(opened->catalog->frames(1) == 1600);
 }
 
 TEST_CASE("sources that cannot be opened are errors by name") {

@@ -35,23 +35,42 @@ Result<Bytes, ReadError> DecodedFrames::frames(std::uint64_t begin, std::uint64_
   return Bytes(kept_).subspan(dropped_ + (begin - first_) * frame_bytes_, count * frame_bytes_);
 }
 
+Result<DecodedFrames::File, ReadError> DecodedFrames::open_file() const {
+  auto file = AudioFile::reopen(stream_.path);
+  if (!file) return error_of(file.error());
+  const auto& conversion = stream_.conversion;
+  const std::uint32_t channels = conversion ? conversion->from_channels : stream_.channels;
+  if (file->channels() != channels)
+    return ReadError{DataFault::format, stream_.path + ": has " + std::to_string(file->channels()) +
+                                            " channels; it had " + std::to_string(channels)};
+  const auto skipped = file->skip(stream_.before);
+  if (!skipped) return error_of(skipped.error());
+  if (*skipped < stream_.before)
+    return ReadError{DataFault::length,
+                     stream_.path + ": ends after " + std::to_string(*skipped) + " of " +
+                         std::to_string(in_file(stream_.frames) + stream_.behind) + " frames"};
+  if (!conversion) return File(std::move(*file));
+  if (file->rate() != conversion->from_rate)
+    return ReadError{DataFault::format, stream_.path + ": has another rate than before"};
+  const FrameType to{stream_.element, stream_.channels, conversion->rate, false};
+  return File(
+      ConvertedFile(std::move(*file), to,
+                    stream_.element == Element::s16 ? SampleFormat::s16le : SampleFormat::f32le,
+                    stream_.behind > 0 ? conversion->from_frames : ConvertedFile::whole));
+}
+
 Result<void, ReadError> DecodedFrames::position(std::uint64_t frame) {
-  const std::uint64_t wanted = stream_.before + frame;
-  if (!file_ || at_ > wanted) {
+  if (!file_ || at_ > frame) {
     file_.reset();
     at_ = 0;
-    auto file = AudioFile::reopen(stream_.path);
-    if (!file) return error_of(file.error());
-    if (file->channels() != stream_.channels)
-      return ReadError{DataFault::format,
-                       stream_.path + ": has " + std::to_string(file->channels()) +
-                           " channels; it had " + std::to_string(stream_.channels)};
+    auto file = open_file();
+    if (!file) return file.error();
     file_ = std::move(*file);
   }
-  if (at_ == wanted) return {};
-  const auto skipped = file_->skip(wanted - at_);
+  if (at_ == frame) return {};
+  const auto skipped = std::visit([&](auto& file) { return file.skip(frame - at_); }, *file_);
   if (skipped) at_ += *skipped;
-  if (at_ == wanted) return {};
+  if (at_ == frame) return {};
   file_.reset();
   return skipped ? ends_after(at_) : error_of(skipped.error());
 }
@@ -78,7 +97,7 @@ Result<void, ReadError> DecodedFrames::decode(std::uint64_t frames) {
   if (const auto at = position(end()); !at) return at.error();
   const std::size_t before = kept_.size(), bytes = frames * frame_bytes_;
   kept_.resize(before + bytes);
-  const auto got = file_->read(stream_.element, MutableBytes(kept_).subspan(before));
+  const auto got = read(MutableBytes(kept_).subspan(before));
   if (got && *got == frames) {
     count_ += frames;
     at_ += frames;
@@ -86,20 +105,24 @@ Result<void, ReadError> DecodedFrames::decode(std::uint64_t frames) {
   }
   kept_.resize(before);
   file_.reset();
-  return got ? ends_after(stream_.before + end() + *got) : error_of(got.error());
+  return got ? ends_after(end() + *got) : error_of(got.error());
+}
+
+Result<std::size_t, std::string> DecodedFrames::read(MutableBytes into) {
+  if (auto* plain = std::get_if<AudioFile>(&*file_)) return plain->read(stream_.element, into);
+  return std::get<ConvertedFile>(*file_).read(into);
 }
 
 // A damage behind the last frame does no harm.
 Result<void, ReadError> DecodedFrames::check_end() {
   std::vector<std::byte> frame(frame_bytes_);
-  const auto got = file_->read(stream_.element, frame);
+  const auto got = read(frame);
   file_.reset();
   if (!got || *got == 0) return {};
   first_ = count_ = dropped_ = 0;
   kept_.clear();
   return ReadError{DataFault::length, stream_.path + ": has more than " +
-                                          std::to_string(stream_.before + stream_.frames) +
-                                          " frames"};
+                                          std::to_string(in_file(stream_.frames)) + " frames"};
 }
 
 void DecodedFrames::drop_before(std::uint64_t frame) {
@@ -119,9 +142,16 @@ ReadError DecodedFrames::error_of(const std::string& reason) const {
 }
 
 ReadError DecodedFrames::ends_after(std::uint64_t frames) const {
-  return {DataFault::length, stream_.path + ": ends after " + std::to_string(frames) + " of " +
-                                 std::to_string(stream_.before + stream_.frames + stream_.behind) +
+  return {DataFault::length, stream_.path + ": ends after " + std::to_string(in_file(frames)) +
+                                 " of " + std::to_string(in_file(stream_.frames) + stream_.behind) +
                                  " frames"};
+}
+
+std::uint64_t DecodedFrames::in_file(std::uint64_t frame) const {
+  if (!stream_.conversion) return stream_.before + frame;
+  const auto& [rate, from_rate, from_channels, from_frames] = *stream_.conversion;
+  if (frame == stream_.frames) return stream_.before + from_frames;
+  return stream_.before + static_cast<std::uint64_t>(static_cast<double>(frame) * from_rate / rate);
 }
 
 }  // namespace millrace::training

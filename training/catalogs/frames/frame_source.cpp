@@ -7,8 +7,8 @@
 namespace millrace::training {
 
 Result<std::unique_ptr<FrameSource>, ReadError> open_frames(const AudioStream& stream) {
-  return stream.place > 0 && stream.frames > 0 ? MappedFrames::open(stream)
-                                               : DecodedFrames::open(stream);
+  return stream.place > 0 && stream.frames > 0 && !stream.conversion ? MappedFrames::open(stream)
+                                                                     : DecodedFrames::open(stream);
 }
 
 }  // namespace millrace::training

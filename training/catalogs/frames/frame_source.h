@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -32,6 +33,14 @@ struct AudioStream {
   Element element = Element::s16;
   // The stream is a part of the file: frames of the file before it and behind it.
   std::uint64_t before = 0, behind = 0;
+  // The rate or the channels of the part are converted.
+  struct Conversion {
+    double rate = 0;  // after it
+    double from_rate = 0;
+    std::uint32_t from_channels = 1;
+    std::uint64_t from_frames = 0;  // frames of the part in the file
+  };
+  std::optional<Conversion> conversion{};
 };
 
 // Maps the file if it can be mapped. The error is for a file that is missing or shorter.

@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 
 constexpr double rounding = 0.05;  // seconds
 
+}  // namespace
+
 std::string format_text(double rate, std::uint32_t channels) {
   return std::to_string(static_cast<std::uint64_t>(rate)) + " Hz and " + std::to_string(channels) +
          (channels == 1 ? " channel" : " channels");
 }
-
-}  // namespace
 
 std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& file) {
   const double frames = static_cast<double>(file.frames), slack = rounding * file.rate;
@@ -38,16 +38,16 @@ std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& f
 
 AudioFaults::AudioFaults(const std::vector<ManifestEntry>& entries,
                          const std::vector<std::string>& paths,
-                         const std::vector<ScannedFile>& files)
+                         const std::vector<ScannedFile>& files, bool mixed)
     : reasons_(files.size()) {
   choose_format(paths, files);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ScannedFile& file = files[i];
     std::string reason = file.error;
-    if (reason.empty() && (file.rate != rate_ || file.channels != channels_))
+    if (reason.empty() && !mixed && (file.rate != rate_ || file.channels != channels_))
       reason = "has " + format_text(file.rate, file.channels) + ", but " + usual_ + " has " +
-               format_text(rate_, channels_) +
-               "; convert it: " + conversion_command(paths[i], rate_, channels_);
+               format_text(rate_, channels_) + "; set convert = true, or convert it: " +
+               conversion_command(paths[i], rate_, channels_);
     if (reason.empty() && !part_of(entries[i], file))
       reason = "does not have the part of the stream \"" + entries[i].name + "\": it has " +
                std::to_string(file.frames) + " frames";

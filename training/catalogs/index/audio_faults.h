@@ -22,20 +22,20 @@ struct FilePart {
 // within 50 ms of the end of the file ends there: manifests round their seconds.
 std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& file);
 
-// The files of a catalog that cannot be used: they cannot be read, end before their part, or have
-// another rate or other channels than most of the files. Immutable.
+// The files of a catalog that cannot be used: they cannot be read, end before their part, or,
+// unless files may be mixed, have another rate or other channels than most of the files. Immutable.
 class AudioFaults {
  public:
   static constexpr std::size_t most_listed = 20;
 
   // Requires: at least one file, and vectors of equal sizes.
   AudioFaults(const std::vector<ManifestEntry>& entries, const std::vector<std::string>& paths,
-              const std::vector<ScannedFile>& files);
+              const std::vector<ScannedFile>& files, bool mixed);
 
   bool is_good(std::size_t file) const { return reasons_[file].empty(); }
   bool any() const { return bad_ > 0; }
   std::size_t good() const { return reasons_.size() - bad_; }
-  // Those of the good files.
+  // Those of most of the good files.
   double rate() const { return rate_; }
   std::uint32_t channels() const { return channels_; }
 
@@ -51,6 +51,9 @@ class AudioFaults {
   std::vector<std::string> reasons_;  // with the path; empty: the file is good
   std::size_t bad_ = 0;
 };
+
+// "16000 Hz and 1 channel"
+std::string format_text(double rate, std::uint32_t channels);
 
 // The command that converts an audio file in place.
 std::string conversion_command(const std::string& path, double rate, std::uint32_t channels);

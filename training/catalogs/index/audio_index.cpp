@@ -81,9 +81,10 @@ class KnownFiles {
     const IndexedStream stream = index.stream(found->second);
     if (state_of(paths_[entry]) != stream.file) return std::nullopt;
     return ScannedFile{.frames = stream.before + stream.frames + stream.behind,
-                       .rate = index.frame_type().rate,
-                       .channels = index.frame_type().values,
+                       .rate = static_cast<double>(stream.rate),
+                       .channels = stream.channels,
                        .place = stream.place,
+                       .deep = stream.deep,
                        .file = stream.file};
   }
 
@@ -119,13 +120,16 @@ IndexedStream stream_of(const ManifestEntry& entry, const ScannedFile& file) {
           .file = file.file,
           .place = file.place,
           .before = part->before,
-          .behind = file.frames - part->before - part->frames};
+          .behind = file.frames - part->before - part->frames,
+          .rate = static_cast<std::uint32_t>(file.rate),
+          .channels = file.channels,
+          .deep = file.deep};
 }
 
 // Makes an index, and writes it if it can be written. Bad files are left out of it.
-Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, bool folder,
-                                 const std::string& base, const CatalogProgress& progress,
-                                 const SkippedFiles& skips) {
+Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& settings, bool folder,
+                                 const std::string& base) {
+  const std::string& path = settings.path;
   const bool written = place.begin();
   const std::int64_t begun = written ? place.now() : 0;
   const List listed = folder ? list_of_folder(path) : list_of_manifest(path);
@@ -138,8 +142,8 @@ Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, boo
   for (const ManifestEntry& entry : listed->entries) paths.push_back(path_in(base, entry.path));
   const KnownFiles known(place.read(), listed->entries, paths);
   const std::vector<ScannedFile> files = scan_files(
-      paths, [&](std::size_t i) { return known.find(i); }, progress);
-  const AudioFaults faults(listed->entries, paths, files);
+      paths, [&](std::size_t i) { return known.find(i); }, settings.progress);
+  const AudioFaults faults(listed->entries, paths, files, settings.mixed);
 
   IndexBuilder builder;
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -155,8 +159,8 @@ Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, boo
   auto bytes = builder.finish(type, settled);
   const std::string file = written ? place.commit(bytes) : std::string();
   if (faults.any()) {
-    if (!skips) return CatalogError{faults.text()};
-    skips(faults.text());
+    if (!settings.skips) return CatalogError{faults.text()};
+    settings.skips(faults.text());
   }
   if (!file.empty())
     if (auto mapped = Index::map(file)) return std::move(*mapped);
@@ -167,18 +171,18 @@ Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, boo
 
 }  // namespace
 
-Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint64_t checked,
-                                             const CatalogProgress& progress,
-                                             const SkippedFiles& skips) {
+Result<AudioIndex, CatalogError> audio_index(const AudioIndexSettings& settings) {
+  const std::string& path = settings.path;
   const bool folder = fs::is_directory(path);
   const fs::path parent = fs::path(path).parent_path();
   const std::string base = folder ? path : parent.empty() ? "." : parent.native();
   IndexPlace place(base, folder ? "index" : fs::path(path).filename().native() + ".index");
   for (Index& index : place.read()) {
-    const auto compared = index.size() <= checked ? Compared::all : Compared::watched_only;
+    const auto compared = index.size() <= settings.checked ? Compared::all : Compared::watched_only;
+    if (index.is_mixed() && !settings.mixed) continue;
     if (is_current(index, base, compared)) return AudioIndex{std::move(index), path, base};
   }
-  auto made = make(place, path, folder, base, progress, skips);
+  auto made = make(place, settings, folder, base);
   if (!made) return made.error();
   return AudioIndex{std::move(*made), path, base};
 }

@@ -20,18 +20,26 @@ struct AudioIndex {
   std::string base;  // the folder that its paths are relative to
 };
 
-// Opens the index of a folder of audio files or of a manifest, or makes it. `checked`: in larger
-// catalogs, only the folders or the manifest are compared, not each file.
+// Called with a text that names files that are left out.
+using SkippedFiles = std::function<void(const std::string& text)>;
+
+struct AudioIndexSettings {
+  std::string path;  // a folder of audio files, or a manifest
+  // In larger catalogs, only the folders or the manifest are compared, not each file.
+  std::uint64_t checked = 0;
+  bool mixed = false;  // files may have several rates and numbers of channels
+  CatalogProgress progress{};
+  SkippedFiles skips{};
+};
+
+// Opens the index of a folder of audio files or of a manifest, or makes it.
 //
 // The error names the first 20 files that cannot be used, and the number of all: those that cannot
-// be read, and those with another rate or other channels than most, with the command that converts
-// them. The headers of the good files are kept: the next call reads only the others. With `skips`,
-// bad files are left out, and it is called with this text. Throws std::system_error, and the
-// exceptions of `progress`.
-using SkippedFiles = std::function<void(const std::string& text)>;
-Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint64_t checked,
-                                             const CatalogProgress& progress,
-                                             const SkippedFiles& skips = {});
+// be read, and, unless `mixed`, those with another rate or other channels than most, with the
+// command that converts them. The headers of the good files are kept: the next call reads only the
+// others. With `skips`, bad files are left out, and it is called with this text. Throws
+// std::system_error, and the exceptions of `progress`.
+Result<AudioIndex, CatalogError> audio_index(const AudioIndexSettings& settings);
 
 // For the error about a path without audio: where other formats are read.
 constexpr std::string_view other_formats =

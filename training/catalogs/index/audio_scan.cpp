@@ -41,6 +41,7 @@ ScannedFile scan_file(const std::string& path) {
       found.error = frames.error();
   }
   found.place = file->place();
+  found.deep = file->is_deep();
   if (found.error.empty() && found.frames >= Index::most_frames)
     found.error = "has an impossible length in its header";
   if (found.error.empty() && (found.rate <= 0 || found.rate >= Index::most_rate))

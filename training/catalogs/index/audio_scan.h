@@ -19,6 +19,7 @@ struct ScannedFile {
   double rate = 0;
   std::uint32_t channels = 0;
   std::uint64_t place = 0;  // as IndexedStream::place
+  bool deep = false;        // as IndexedStream::deep
   FileState file{};
   std::string error{};  // empty: the file can be read
 };

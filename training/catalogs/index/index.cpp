@@ -72,11 +72,13 @@ bool head_is_good(Bytes bytes) {
          head.values <= Index::most_values && head.rate > 0 && head.rate < Index::most_rate;
 }
 
-// False: the place of a frame in its file would overflow, or would not be that of a 16-bit sample.
+// False: the file has no rate or no channels, or the place of a frame in it would overflow, or
+// would not be that of a 16-bit sample.
 bool place_is_good(const Head& head, const StreamRecord& record) {
   if (record.path == 0) return true;  // a recording: the place is the number of a stream
-  return head.values <= Index::most_channels && record.place < Index::most_place &&
-         record.place % 2 == 0;
+  return head.values <= Index::most_channels && record.rate > 0 && record.rate < Index::most_rate &&
+         record.channels > 0 && record.channels <= Index::most_channels &&
+         record.place < Index::most_place && record.place % 2 == 0;
 }
 
 bool records_are_good(Bytes bytes) {
@@ -155,7 +157,10 @@ IndexedStream Index::stream(std::uint64_t stream) const {
           .file = {.bytes = record.file_bytes, .changed = record.file_changed},
           .place = record.place,
           .before = record.before,
-          .behind = record.behind};
+          .behind = record.behind,
+          .rate = record.rate,
+          .channels = record.channels,
+          .deep = record.deep != 0};
 }
 
 bool Index::has_events(std::uint64_t stream) const { return stream_at(bytes_, stream).events > 0; }
@@ -191,6 +196,10 @@ FrameType Index::frame_type() const {
           .features = head.features != 0};
 }
 
+bool Index::is_mixed() const { return (head_of(bytes_).formats & index_records::mixed) != 0; }
+
+bool Index::is_deep() const { return (head_of(bytes_).formats & index_records::deep) != 0; }
+
 std::uint64_t Index::digest() const { return head_of(bytes_).digest; }
 
 bool Index::settled() const { return head_of(bytes_).settled != 0; }
@@ -219,11 +228,20 @@ void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> 
                       .path = static_cast<std::uint32_t>(stream.path.size()),
                       .name = static_cast<std::uint32_t>(stream.name.size()),
                       .meta = static_cast<std::uint32_t>(stream.meta.size()),
-                      .events = static_cast<std::uint32_t>(events.size())};
+                      .events = static_cast<std::uint32_t>(events.size()),
+                      .rate = stream.rate,
+                      .channels = static_cast<std::uint16_t>(stream.channels),
+                      .deep = stream.deep};
   add_text(stream.name);
   add_text(stream.meta);
   append(streams_, record);
-  ++count_;
+  if (stream.deep) formats_ |= index_records::deep;
+  if (count_++ == 0) {
+    rate_ = stream.rate;
+    channels_ = stream.channels;
+  } else if (stream.rate != rate_ || stream.channels != channels_) {
+    formats_ |= index_records::mixed;
+  }
   for (const InnerEvent& inner : events)
     append(events_, EventRecord{.frame = inner.frame,
                                 .count = inner.event.count,
@@ -255,7 +273,8 @@ std::vector<std::byte> IndexBuilder::finish(const FrameType& type, bool settled)
       .values = type.values,
       .element = static_cast<std::uint8_t>(type.element),
       .features = type.features,
-      .settled = settled};
+      .settled = settled,
+      .formats = formats_};
   std::vector<std::byte> bytes;
   bytes.reserve(head.bytes);
   append(bytes, head);

@@ -38,6 +38,9 @@ struct IndexedStream {
   // Audio: the stream is a part of its file: frames of the file before it and behind it.
   // Recordings: the numbers of its first and of its last file.
   std::uint64_t before = 0, behind = 0;
+  // Audio: the type of the file. `deep`: its values have more than 16 bits. Recordings: 0.
+  std::uint32_t rate = 0, channels = 0;
+  bool deep = false;
 };
 
 // A file or folder that is not that of a stream: if it differs, the index is not that of the files.
@@ -54,7 +57,7 @@ struct WatchedFile {
 // Immutable after construction, and thread-safe.
 class Index {
  public:
-  static constexpr std::uint32_t version = 2;
+  static constexpr std::uint32_t version = 3;
   static constexpr std::uint64_t most_frames = std::uint64_t{1} << 48;  // a stream has fewer
   static constexpr std::uint32_t most_values = 65'535;                  // per frame
   static constexpr std::uint32_t most_channels = 1024;                  // per frame of audio
@@ -75,8 +78,13 @@ class Index {
   std::size_t watched() const;
   WatchedFile watched(std::size_t number) const;
 
-  // The rate and values of all streams; for recordings, the element too.
+  // The rate and values of all streams; for recordings, the element too. If is_mixed(): those of
+  // most streams.
   FrameType frame_type() const;
+  // A stream has another rate or other channels.
+  bool is_mixed() const;
+  // A stream is deep.
+  bool is_deep() const;
   // The digest of the streams, without the frame type.
   std::uint64_t digest() const;
   // False: a file was changed so shortly before that a later change may have the same time.
@@ -99,7 +107,7 @@ class IndexBuilder {
   void add(const IndexedStream& stream, std::span<const InnerEvent> events = {});
   void watch(const WatchedFile& watched);
 
-  // The bytes of the index. The builder is used up.
+  // The bytes of the index. `type`: of most streams. The builder is used up.
   std::vector<std::byte> finish(const FrameType& type, bool settled);
 
  private:
@@ -107,6 +115,8 @@ class IndexBuilder {
 
   std::vector<std::byte> streams_, events_, watched_, text_;
   std::uint64_t count_ = 0, event_count_ = 0;
+  std::uint32_t rate_ = 0, channels_ = 0;  // those of the first stream
+  std::uint8_t formats_ = 0;
   StreamDigest digest_;
 };
 

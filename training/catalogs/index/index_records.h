@@ -12,6 +12,8 @@ namespace millrace::training::index_records {
 
 inline constexpr std::uint64_t magic = 0x31'78'65'64'6e'69'6c'6d;  // "mlindex1"
 
+inline constexpr std::uint8_t mixed = 1, deep = 2;  // bits of Head::formats
+
 struct Head {
   std::uint64_t magic = 0;
   std::uint32_t version = 0;
@@ -27,7 +29,7 @@ struct Head {
   std::uint8_t element = 0;
   std::uint8_t features = 0;
   std::uint8_t settled = 0;
-  std::uint8_t unused = 0;
+  std::uint8_t formats = 0;
 };
 
 struct StreamRecord {
@@ -40,6 +42,10 @@ struct StreamRecord {
   std::uint64_t first_event = 0;
   std::uint32_t path = 0, name = 0, meta = 0;  // bytes
   std::uint32_t events = 0;
+  std::uint32_t rate = 0;
+  std::uint16_t channels = 0;
+  std::uint8_t deep = 0;
+  std::uint8_t unused = 0;
 };
 
 struct EventRecord {
@@ -59,7 +65,7 @@ struct WatchedRecord {
   std::uint64_t path = 0;  // bytes
 };
 
-static_assert(sizeof(Head) == 80 && sizeof(StreamRecord) == 80 && sizeof(EventRecord) == 32 &&
+static_assert(sizeof(Head) == 80 && sizeof(StreamRecord) == 88 && sizeof(EventRecord) == 32 &&
               sizeof(WatchedRecord) == 32);
 
 }  // namespace millrace::training::index_records
