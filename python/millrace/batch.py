@@ -14,6 +14,7 @@ from millrace.joined_batch import Taken
 from millrace.json_text import value_of
 from millrace.quiet_log import QuietLog
 from millrace.rows import ClientMessage, Opened, Rows
+from millrace.targets import Found, Targets
 
 
 class Batch:
@@ -33,10 +34,12 @@ class Batch:
     Confined to the thread of the worker or of the Dataset.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_targets", "_found")
 
-    def __init__(self, core: Taken) -> None:
+    def __init__(self, core: Taken, targets: Targets | None = None) -> None:
         self._core = core
+        self._targets = targets
+        self._found: Found | None = None
 
     @property
     def id(self) -> int:
@@ -117,8 +120,24 @@ class Batch:
     @property
     def companions(self) -> dict[str, NDArray[Any] | Any]:
         """The companions of a Dataset by name: arrays [rows, entries, values]. ``entries`` is the most that a body can
-        have. A row has the entries whose first frame is in its body, in order; unused entries are 0."""
-        return {name: _array_of(array) for name, array in self._core.companions.items()}
+        have. A row has the entries whose first frame is in its body, in order; unused entries are 0.
+
+        Those with ``per`` are NumPy arrays [rows, longest] or [rows, longest, values] (see ``lengths``)."""
+        found = {name: _array_of(array) for name, array in self._core.companions.items()}
+        return {**found, **{name: array for name, (array, _) in self._of_targets().items()}}
+
+    @property
+    def lengths(self) -> dict[str, NDArray[np.int32]]:
+        """[rows] int32 for each companion with ``per``: the length of the target of the stream or segment that ends in
+        the row, and -1 if none ends."""
+        return {name: lengths for name, (_, lengths) in self._of_targets().items()}
+
+    def _of_targets(self) -> Found:
+        if self._targets is None:
+            return {}
+        if self._found is None:
+            self._found = self._targets.of(self)
+        return self._found
 
     @property
     def framed(self) -> Rows:

@@ -113,7 +113,9 @@ class Dataset(DatasetLoop):
         fills; "auto" (the default): one, and more while the loop waits. ``buffers``: most batches that are kept or filled at once.
         ``companions``: arrays that belong to streams, by name: a folder with a file for each stream, a field of the
         manifest, a list of arrays, or an object with ``read(i, begin, n)``. A dict with ``path``, ``field`` or
-        ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``.
+        ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``. With ``per``, "stream" or "segment", it is
+        a target of free length, such as tokens: it comes with the row that ends the stream or segment, padded, with
+        ``batch.lengths``. ``encode`` makes numbers of it.
         ``augment``: called with each whole stream (``millrace.WholeStream``) and a NumPy generator; returns the stream.
         ``augment.frames(n, generator)`` gives its number of frames, if that changes.
         ``processes``: number of processes that call the Python functions: ``augment``, and ``read`` of objects. The loop and
@@ -133,6 +135,7 @@ class Dataset(DatasetLoop):
         """
         self._set_up({name: given for name, given in locals().items() if name not in ("self", "__class__")})
         self._open()
+        self._opened_targets()
 
     def _set_up(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
@@ -210,7 +213,7 @@ class Dataset(DatasetLoop):
         feed = feed_after(state, self._open())
         if feed is not self._feed:
             self.close()
-            self._feed, self._loader, self._position = feed, None, (0, self._first_step)
+            self._feed, self._loader, self._targets, self._position = feed, None, None, (0, self._first_step)
         self._move(state["epoch"], step_in_world(state, self._world, self.slots), resets=state.get("resets", False))
 
     def __enter__(self) -> "Dataset":
@@ -221,7 +224,7 @@ class Dataset(DatasetLoop):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_of_epoch", "_failed", "_closed")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_of_epoch", "_failed", "_closed", "_targets")}
         if self._feed is not None:
             state.update(_origin=self._feed.origin, _request=dataclasses.replace(self._request, extents=self._feed.extents))
         return {**state, "_position": self._at()}

@@ -13,6 +13,7 @@ from millrace.plan_origin import difference_of
 from millrace.progress_bar import index_progress
 from millrace.remote_feed import RemoteFeed, RemoteLoader, is_served
 from millrace.request import whole
+from millrace.targets import divided
 
 _OF_POOL = {"processes", "start_method", "longest_call"}
 #: Arguments of a Dataset that are not keys of the configuration, or not as they are.
@@ -45,8 +46,9 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
     processes = whole("processes", arguments["processes"], 0)
     if processes:
         keys.setdefault("threads", processes)  # each thread waits for a process
+    companions, targets = divided(named(arguments["companions"]))
     return Request({key: plain(value) for key, value in keys.items()}, parts_of(arguments["streams"]),
-                   named(arguments["companions"]), arguments["augment"], arguments["pipeline"],
+                   companions, targets, arguments["augment"], arguments["pipeline"],
                    whole("stride", arguments["stride"], 1), whole("first_step", arguments["first_step"], 0),
                    arguments["progress"], processes, arguments["start_method"], arguments["longest_call"])
 

@@ -14,9 +14,10 @@ from millrace.dataset_properties import DatasetProperties
 from millrace.dataset_stats import Counts, LoopTime, Stats, stats_of
 from millrace.failed_streams import FailedStreams
 from millrace.joined_batch import Taken
-from millrace.plan_feed import LocalFeed
+from millrace.plan_feed import LocalFeed, Request
 from millrace.plan_origin import compare_ranks
 from millrace.request import whole
+from millrace.targets import Targets
 
 _log = logging.getLogger("millrace")
 
@@ -30,6 +31,7 @@ class DatasetLoop(DatasetProperties):
     _rank: int
     _world: int
     _feed: Feed | None
+    _request: Request
 
     def _reset(self) -> None:
         """Forgets all that belongs to this process."""
@@ -41,6 +43,7 @@ class DatasetLoop(DatasetProperties):
         self._time = LoopTime()
         self._of_epoch: tuple[int, Counts] | None = None  # the epoch of the last batch, and the counts before it
         self._failed = FailedStreams()
+        self._targets: Targets | None = None
 
     def _opened_loader(self) -> Loader:
         """The loader of this process, at the position of this data set."""
@@ -54,6 +57,13 @@ class DatasetLoop(DatasetProperties):
             self._feed.start_processes()
         self._closed = False
         return self._loader
+
+    def _opened_targets(self) -> Targets | None:
+        if self._targets is None and self._request.targets:
+            self._targets = Targets(self._request.targets, self._open())
+            if isinstance(self._open(), LocalFeed):  # a server sends meta with the first row of a stream
+                self._targets.check()
+        return self._targets
 
     def __len__(self) -> int:
         """Number of steps of this rank, with its stride, in the epoch of the next iteration, from its beginning."""
@@ -152,7 +162,7 @@ class DatasetLoop(DatasetProperties):
         if before is not None:
             self._note_epoch(core, before)
         self._taken(core)
-        return Batch(core)
+        return Batch(core, self._opened_targets())
 
     def __iter__(self) -> Generator[Batch, None, None]:
         """Yields the batches up to the end of the epoch; if the last step was already taken, those of the next epoch.
@@ -161,7 +171,7 @@ class DatasetLoop(DatasetProperties):
         if not self._compared:
             self.compare_ranks()
         self._time.begin()
-        take, taken, made = loader.next, self._taken, Batch
+        take, taken, targets = loader.next, self._taken, self._opened_targets()
         ended = False
         try:
             step = loader.position[1]
@@ -173,7 +183,7 @@ class DatasetLoop(DatasetProperties):
                 self._note_epoch(core, before)
             while core is not None:
                 taken(core)
-                yield made(core)
+                yield Batch(core, targets)
                 if loader.left_behind:
                     loader = self._opened_loader()
                     take = loader.next

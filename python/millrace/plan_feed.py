@@ -87,7 +87,8 @@ class Request:
 
     keys: Mapping[str, Any]  # with the names and types of a pipeline's configuration
     parts: Sequence[Part]
-    companions: Mapping[str, Any]  # all of them
+    companions: Mapping[str, Any]  # those that are cut with their streams
+    targets: Mapping[str, Mapping[str, Any]]  # the others
     augment: Augment | None
     pipeline: str
     stride: int
@@ -168,6 +169,10 @@ class LocalFeed:
 
     def meta(self, i: int) -> str:
         return self.catalog.meta(i)
+
+    def events(self, i: int) -> list[tuple[str, int, int]]:
+        """Kind, count, and the frames before it without gaps."""
+        return self.catalog.events(i)
 
     def padding_warning(self) -> str | None:
         """A warning if the first epoch has much padding. Distributes its streams."""

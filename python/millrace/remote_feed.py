@@ -247,6 +247,9 @@ class RemoteFeed:
     def place(self, i: int) -> tuple[int, int]:
         return i, 0  # the server has the sources
 
+    def events(self, i: int) -> list[tuple[str, int, int]]:
+        raise ValueError('companions: per = "segment" needs the streams in this process: a server does not send their events')
+
     def padding_warning(self) -> str | None:
         return None  # the server warns
 

@@ -90,7 +90,7 @@ class Dataset(CachedDataset2):
     - slot: index of the row's state; in a padding row the number of slots
     - reset: true if the state must be fresh before the row
     - size: real frames of the body; 0 in a padding row
-    - each companion: [entries, values], the entries of the row's body
+    - each companion: [entries, values], the entries of the row's body; with ``per``: what ends in the row
     - batch_ends: true in the last row of a batch, for ``torch_batching``
 
     RETURNN's ``seq_ordering`` may be "default", "random", "sorted", "sorted_reverse", or "laplace" with a number of bins as
@@ -184,8 +184,10 @@ class Dataset(CachedDataset2):
         framed = batch.framed
         tags = [self._data.name(int(stream)) for stream in framed["stream"]]
         tags += ["padding"] * (batch.rows - len(tags))
+        formats, lengths = self._data.companions, batch.lengths
         entries = {
-            name: (array, self._data.companions[name].entries_in(framed["begin"], framed["size"])[1])
+            name: (array, lengths[name].clip(0) if name in lengths
+                   else formats[name].entries_in(framed["begin"], framed["size"])[1])
             for name, array in batch.companions.items()
         }
         last = batch.rows - 1

@@ -38,7 +38,7 @@ def tensors(batch: Batch) -> dict[str, Any]:
     - reset: [rows] bool
     - stream: [rows] int64, the number of the stream; -1 in a padding row
     - epoch, step: scalars
-    - companions: a dict of tensors, if there are any
+    - companions: a dict of tensors, if there are any; for those with ``per``, lengths is another one
 
     The memory of the batch is written again when its tensors are gone.
     """
@@ -54,7 +54,8 @@ def tensors(batch: Batch) -> dict[str, Any]:
         "step": tf.constant(batch.step, tf.int64),
     }
     companions = {name: _tensor(array) for name, array in batch.companions.items()}
-    return {**found, "companions": companions} if companions else found
+    lengths = {name: tf.constant(array) for name, array in batch.lengths.items()}
+    return {**found, **({"companions": companions} if companions else {}), **({"lengths": lengths} if lengths else {})}
 
 
 def dataset(data: Dataset, input_context: Any = None) -> Any:

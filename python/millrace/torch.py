@@ -35,7 +35,7 @@ def tensors(batch: Batch) -> dict[str, Any]:
     - data, slot, flags, left, size, right: as in ``Batch``
     - reset: [rows] bool
     - stream: [rows] int64, the number of the stream; -1 in a padding row
-    - companions: a dict of tensors
+    - companions: a dict of tensors; for those with ``per``, lengths is another one
     - epoch, step: numbers
     - opened: the streams that begin in the batch, with their names and ``meta``
 
@@ -47,7 +47,8 @@ def tensors(batch: Batch) -> dict[str, Any]:
     flags = torch.from_dlpack(batch.flags)  # PyTorch before 2.2 has no bools in DLPack
     return {**arrays, **{name: torch.from_dlpack(arrays[name]) for name in _ARRAYS},
             "reset": flags.bitwise_and(int(Flag.RESET)).bool(), "stream": torch.from_numpy(arrays["stream"]),
-            "companions": {name: torch.from_dlpack(array) for name, array in arrays["companions"].items()}}
+            "companions": {name: torch.from_dlpack(array) for name, array in arrays["companions"].items()},
+            **{"lengths": _as_tensors(lengths) for lengths in [arrays.get("lengths")] if lengths}}
 
 
 def _arrays(batch: Batch) -> dict[str, Any]:
@@ -56,7 +57,8 @@ def _arrays(batch: Batch) -> dict[str, Any]:
     numbers = batch.framed["stream"]
     stream[: len(numbers)] = numbers
     return {**{name: getattr(batch, name) for name in _ARRAYS}, "reset": batch.reset, "stream": stream,
-            "companions": batch.companions, "epoch": batch.epoch, "step": batch.step, "opened": batch.opened}
+            "companions": batch.companions, **({"lengths": batch.lengths} if batch.lengths else {}),
+            "epoch": batch.epoch, "step": batch.step, "opened": batch.opened}
 
 
 def _as_tensors(entry: Any) -> Any:

@@ -78,7 +78,7 @@ class Arrays(DatasetTest):
         for companion, text in ((entries((10, 7, 21)), "3 arrays for 4 streams"),
                                 (entries((10, 7, 21, 5)), "4 frames and 5 entries"),
                                 ({"source": entries(LENGTHS), "frames_per_entry": 2}, "10 entries instead of 5"),
-                                ({"source": entries(LENGTHS), "per": 2}, "per is an unknown key"),
+                                ({"source": entries(LENGTHS), "every": 2}, "every is an unknown key"),
                                 (["hello"] * 4, "stream 0 has 'hello' instead of an array of entries"),
                                 (7, "companions.labels")):
             with self.assertRaisesRegex((ValueError, TypeError), text):

@@ -70,6 +70,18 @@ class Batches(ServedTest):
                      "companions"):
             self.assertEqual(getattr(data, name), getattr(own, name), name)
 
+    def test_a_trainer_makes_targets_for_the_batches_of_a_server(self):
+        targets = {"tokens": {"source": [[i, i] for i in range(self.own().streams)], "per": "stream"}}
+
+        def given(data):
+            return [(batch.companions["tokens"].tolist(), batch.lengths["tokens"].tolist()) for batch in data]
+
+        self.assertEqual(given(self.dataset(companions=targets)), given(self.own(companions=targets)))
+        with self.assertRaisesRegex(ValueError, "a server does not send their events"):
+            self.dataset(companions={"tokens": {**targets["tokens"], "per": "segment"}})
+        with self.assertRaisesRegex(ValueError, "the server of the batches chooses them"):
+            self.dataset(companions={"vad": "labels"})
+
     def test_a_loop_that_is_left_continues_at_its_next_step(self):
         data = self.dataset()
         first = [content(batch) for batch, _ in zip(data, range(5))]

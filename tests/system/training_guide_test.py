@@ -185,6 +185,9 @@ class Page(SystemTest):
     def test_files_of_another_rate_are_converted(self):
         self.assertEqual(self.printed("training_convert"), ["8000.0 800"])
 
+    def test_texts_become_targets(self):
+        self.assertEqual(self.printed("training_targets"), ["torch.Size([5, 5]) [3, 3, 4, 4, 5]"])
+
     def test_failed_streams_are_listed(self):
         self.assertEqual(self.printed("training_skip"), ["0 streams were skipped"])
 

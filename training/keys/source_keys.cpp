@@ -50,6 +50,8 @@ Outcome read_companion(const std::string& key, const json::object& table, Compan
       read = read_count(full, value, 1u, 1u << 16, into.entries_per_frame.emplace());
     else if (name == "dtype")
       read = read_named(full, value, name_of<CompanionElement>, into.element);
+    else if (name == "per")
+      read = PlanError{full, full + " is for Dataset: trainers make targets of free length"};
     else
       read = unknown(full, {"path", "field", "frames_per_entry", "entries_per_frame", "dtype"});
     if (!read) return read.error();

@@ -151,6 +151,14 @@ nb::str text_of_stream(const OpenedCatalog& opened, std::uint64_t stream) {
   return text_of(of_stream<get>(opened, stream));
 }
 
+// The inner events: (kind, count, frames before it).
+nb::list events(const OpenedCatalog& opened, std::uint64_t stream) {
+  nb::list list;
+  for (const training::InnerEvent& inner : of_stream<&Catalog::events>(opened, stream))
+    list.append(nb::make_tuple(name_of(inner.event.kind), inner.event.count, inner.frame));
+  return list;
+}
+
 nb::tuple frame_type(const OpenedCatalog& opened) {
   const FrameType& type = opened.catalog->frame_type();
   return nb::make_tuple(name_of(type.element), type.values, type.rate, type.features);
@@ -199,6 +207,7 @@ void add_catalogs(nb::module_& module) {
       .def("frames", &of_stream<&Catalog::frames>)
       .def("place", &place)
       .def("selected", &selected)
+      .def("events", &events)
       .def("with_files", &with_files)
       .def("with_objects", &with_objects);
   module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(), nb::arg("deep"),

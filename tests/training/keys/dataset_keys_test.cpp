@@ -142,6 +142,8 @@ TEST_CASE("keys that contradict each other are errors") {
         "dim = 80 cannot be set beside channels: frames are feature vectors or audio");
   CHECK(error(R"({"dim": 80, "convert": true})") ==
         "convert = true cannot be set beside dim: only audio is converted");
+  CHECK(error(R"({"companions": {"tokens": {"per": "stream"}}})") ==
+        "companions.tokens.per is for Dataset: trainers make targets of free length");
   CHECK(error(R"({"buffers": 2, "prefetch": 2})") ==
         "buffers = 2 must be more than prefetch, which is 2");
   CHECK(error(R"({"threads": "many"})") == "threads = \"many\" must be \"auto\" or a whole number");
