@@ -112,7 +112,7 @@ void add_index_command(CommandLine& program, Console& console) {
       "index", "Make or check the index of training streams; print their number, hours and digest");
   command
       .add("PATH", &arguments->path,
-           "A folder of audio files, a manifest (.tsv, .jsonl), or a directory of recordings")
+           "A folder of audio files, a manifest (.tsv, .csv, .jsonl), or a directory of recordings")
       .type(" ")
       .required();
   command.add("--pipeline", &arguments->pipeline, "Only recordings of this pipeline").type("NAME");

@@ -199,8 +199,9 @@ class Catalog:
     def with_files(self, sources: Iterable[tuple[str, str, int | None, int | None, str | None]]) -> Catalog: ...
     def with_objects(self, entries: Iterable[tuple[str, str, int, int, int, object]]) -> Catalog: ...
 
+def is_file_of_audio(path: str) -> bool: ...
 def open_files(
-    path: str,
+    paths: Iterable[str],
     element: str | None,
     deep: str,
     rate: float | None,

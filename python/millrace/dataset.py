@@ -84,7 +84,9 @@ class Dataset(DatasetLoop):
         ``streams``: one of these, or a list of them. In a list, a pair (source, number) gives how often the streams of
         the source come per epoch.
 
-        - a folder of audio files, a manifest (``.tsv``, ``.jsonl``), or a directory of recordings
+        - a folder of audio files, a manifest (``.tsv``, ``.csv``, ``.jsonl``), or a directory of recordings
+        - an audio file, or a list of them
+        - Lhotse's cuts: a CutSet, or ``cuts.jsonl.gz``
         - a list of arrays, or an object of ``millrace.catalogs``
         - an object with ``len``, ``frames(i)``, ``name(i)`` and ``read(i, begin, n)``: ``millrace.catalogs.Streams``
         - "tcp://HOST:PORT" or "unix:PATH": ``millrace train-serve``. Its configuration has all other keys, except

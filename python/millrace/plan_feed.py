@@ -15,6 +15,7 @@ import numpy as np
 from millrace import _core
 from millrace.augmentation import Augment, SourceOfChanges
 from millrace.catalogs.arrays import Arrays
+from millrace.catalogs.lhotse import LhotseCuts, is_cut_set
 from millrace.companion_sources import entries_of, is_file
 from millrace.dataset_keys import plain
 from millrace.processes import Processes, processes_of
@@ -46,8 +47,15 @@ class Part:
 
     @property
     def path(self) -> str:
-        """Empty if the source is an object."""
+        """Empty if the source is an object, or several files."""
         return self.source if isinstance(self.source, str) else ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Empty if the source is an object."""
+        if isinstance(self.source, str):
+            return (self.source,)
+        return self.source if isinstance(self.source, tuple) else ()
 
 
 def parts_of(streams: Any) -> list[Part]:
@@ -59,6 +67,8 @@ def parts_of(streams: Any) -> list[Part]:
             raise ValueError("streams: there are no streams")
         if all(_is_array(entry) for entry in streams):
             return [Part(Arrays(streams))]
+        if len(streams) > 1 and all(_is_audio_file(entry) for entry in streams):
+            return [Part(tuple(map(os.fspath, streams)))]
         return [_part(entry) for entry in streams]
     return [_part(streams)]
 
@@ -69,12 +79,19 @@ def _part(entry: Any) -> Part:
             raise TypeError(f"streams: must be pairs of a source and its frequency, not {entry!r}")
         return Part(_part(entry[0]).source, plain(entry[1]))
     if isinstance(entry, (str, os.PathLike)):
-        return Part(os.fspath(entry))
+        path = os.fspath(entry)
+        return Part(LhotseCuts(path) if path.endswith(".jsonl.gz") else path)
+    if is_cut_set(entry):
+        return Part(LhotseCuts(entry))
     if isinstance(entry, list) and entry and all(_is_array(array) for array in entry):
         return Part(Arrays(entry))
     if all(hasattr(entry, function) for function in ("__len__", "frames", "name", "read")):
         return Part(entry)
     raise TypeError(f"streams must be paths, lists of arrays, or objects with len, frames, name and read, not {entry!r}")
+
+
+def _is_audio_file(given: Any) -> bool:
+    return isinstance(given, (str, os.PathLike)) and _core.is_file_of_audio(os.fspath(given))
 
 
 def _is_array(given: Any) -> bool:
@@ -231,8 +248,8 @@ def _has_ratio(source: Any) -> bool:
 def _open_part(part: Part, request: Request, element: str | None, files: list[File], progress: Progress, extent: str,
                processes: Processes | None) -> _core.Catalog:
     keys = request.keys
-    if part.path:
-        return _core.open_files(part.path, element, keys.get("dtype") or "f32", keys.get("rate"),
+    if part.paths:
+        return _core.open_files(part.paths, element, keys.get("dtype") or "f32", keys.get("rate"),
                                 keys.get("dim") or keys.get("channels"), keys.get("convert", False), request.pipeline,
                                 files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)

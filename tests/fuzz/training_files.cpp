@@ -45,11 +45,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace millrace::training;
   if (size == 0) return 0;
   const std::string_view text = millrace::fuzz::text_of(bytes + 1, size - 1);
-  switch (bytes[0] % 4) {
+  switch (bytes[0] % 5) {
     case 0: check_npy(millrace::fuzz::bytes_of(bytes + 1, size - 1)); break;
     case 1: check_manifest(text, ManifestForm::tsv); break;
     case 2: check_manifest(text, ManifestForm::json_lines); break;
-    default: check_array(text); break;
+    case 3: check_array(text); break;
+    default: check_manifest(text, ManifestForm::csv); break;
   }
   return 0;
 }

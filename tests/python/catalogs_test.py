@@ -232,11 +232,29 @@ class Catalogs(DatasetTest):
         expected = [array / np.float32(32768) for array in arrays(*LENGTHS)]
         data = self.check(millrace.catalogs.LhotseCuts(cuts), expected, [f"cut {i}" for i in range(4)])
         self.assertEqual(data.meta(2), {"text": "text 2"})
+        cuts.to_file(self.folder / "cuts.jsonl.gz")
+        for given in cuts, self.folder / "cuts.jsonl.gz", [str(self.folder / "cuts.jsonl.gz")]:
+            self.check(given, expected, [f"cut {i}" for i in range(4)])
         data.seek(0)
         for batch in data:
             for number, (row, cut) in enumerate(zip(batch.framed, data.cuts(batch), strict=True)):
                 np.testing.assert_array_equal(cut.load_audio()[0], batch.data[number, 2:2 + row.size, 0])
                 self.assertEqual(cut.recording.id, f"r{row.stream}")
+
+    def test_audio_files_without_a_folder(self):
+        for i, array in enumerate(arrays(*LENGTHS)):
+            write_wav(self.folder / "speech" / f"{i}.wav", array)
+        paths = [self.folder / "speech" / f"{i}.wav" for i in range(4)]
+        self.check([str(paths[2]), paths[0]], [arrays(*LENGTHS)[i] for i in (2, 0)], ["2", "0"])
+        for single in paths[1], str(paths[1]), [paths[1]]:
+            self.check(single, [arrays(*LENGTHS)[1]], ["1"], slots=1)
+        self.check([(paths[1], 1), (str(paths[2]), 2)], arrays(*LENGTHS)[1:3], ["1", "2"], slots=1)
+        self.assertFalse((self.folder / "speech" / ".millrace").exists())
+        (self.folder / "m.csv").write_text('path,text\n"speech/3.wav","a, b"\n')
+        data = self.check(self.folder / "m.csv", arrays(*LENGTHS)[3:], ["speech/3"], slots=1)
+        self.assertEqual(data.meta(0), {"text": "a, b"})
+        with self.assertRaisesRegex(ValueError, "two files have the name"):
+            self.data([paths[0], paths[0]])
 
     def test_any_object_with_the_functions_is_a_catalog(self):
         class Ramps:

@@ -87,8 +87,10 @@ class AudioCatalogReader final : public CatalogReader {
   }
 
   ReadError changed(DataFault fault, const std::string& path, const std::string& reason) const {
-    return {fault,
-            path + ": " + reason + "; " + catalog_.index_command() + " makes the index again"};
+    const std::string command = catalog_.index_command();
+    const std::string cure =
+        command.empty() ? "open the files again" : command + " makes the index again";
+    return {fault, path + ": " + reason + "; " + cure};
   }
 
   const AudioCatalog& catalog_;
@@ -119,7 +121,9 @@ std::unique_ptr<CatalogReader> AudioCatalog::reader() const {
   return std::make_unique<AudioCatalogReader>(*this);
 }
 
-std::string AudioCatalog::index_command() const { return "millrace index " + shell_path(opened_); }
+std::string AudioCatalog::index_command() const {
+  return opened_.empty() ? opened_ : "millrace index " + shell_path(opened_);
+}
 
 std::string AudioCatalog::path(std::uint64_t stream) const {
   return path_in(base_, index_.stream(stream).path);

@@ -35,14 +35,14 @@ class AudioCatalog final : public Catalog {
   // For readers. The path of the file of a stream.
   std::string path(std::uint64_t stream) const;
   const Index& index() const { return index_; }
-  // The command that makes the index again.
+  // The command that makes the index again; empty: the index is kept nowhere.
   std::string index_command() const;
   // The folder that relative paths in `meta` are relative to.
   const std::string& base() const { return base_; }
 
  private:
   const Index index_;
-  const std::string opened_;  // the folder or the manifest
+  const std::string opened_;  // the folder or the manifest; empty: files
   const std::string base_;
   const FrameType type_;
   const bool converts_;  // the rate of some files

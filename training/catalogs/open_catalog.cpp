@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chunker/lengths.h"
+#include "input/audio_file.h"
 #include "training/catalogs/audio_catalog.h"
 #include "training/catalogs/conversions.h"
 #include "training/catalogs/index/audio_faults.h"
@@ -59,10 +60,12 @@ FrameType type_of(const Index& index, const CatalogSettings& settings) {
   return type;
 }
 
-OpenedCatalog open_audio(const std::string& path, const CatalogSettings& settings) {
+OpenedCatalog open_audio(const std::string& path, std::vector<std::string> files,
+                         const CatalogSettings& settings) {
   const std::uint64_t checked =
       settings.check_all ? std::numeric_limits<std::uint64_t>::max() : most_checked;
   auto index = audio_index({.path = path,
+                            .files = std::move(files),
                             .checked = checked,
                             .mixed = settings.convert,
                             .progress = settings.progress,
@@ -103,19 +106,23 @@ OpenedCatalog open_recordings(const std::string& path, const CatalogSettings& se
 
 }  // namespace
 
+bool is_file_of_audio(std::string_view path) { return is_audio_name(path); }
+
 OpenedCatalog open_catalog(const CatalogSettings& settings) {
+  if (!settings.files.empty()) return open_audio({}, settings.files, settings);
   const std::string path = without_slashes(settings.path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status))
     return CatalogError{path + ": no such file or folder" + missing_file_hint(path)};
+  if (!fs::is_directory(status) && is_audio_name(path)) return open_audio({}, {path}, settings);
   if (!fs::is_directory(status) && !is_manifest_name(path))
     return CatalogError{path +
-                        ": must be a folder of audio files, a directory of recordings, or a "
-                        "manifest (.tsv, .jsonl, .ndjson, .json), which may name single files; " +
+                        ": must be a folder of audio files, an audio file, a directory of "
+                        "recordings, or a manifest (.tsv, .csv, .jsonl, .ndjson, .json); " +
                         std::string(other_formats)};
   if (fs::is_directory(status) && has_recordings(path)) return open_recordings(path, settings);
-  return open_audio(path, settings);
+  return open_audio(path, {}, settings);
 }
 
 OpenedCatalog join(std::vector<std::shared_ptr<const Catalog>> catalogs) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/companion.h"
@@ -48,7 +49,11 @@ struct CatalogSettings {
   //   stream; default: the path without the extension. All other fields are `meta`.
   // - A directory of recordings. Streams that are still being recorded are left out. Missing parts
   //   are gaps with the cause `recorder`. The client's options are `meta`.
+  //   `.csv` is the same as `.tsv`, with commas.
+  // - An audio file. Its name is that of the stream.
   std::string path;
+  // Instead of `path`: audio files. A stream's name is that below the common parent of all files.
+  std::vector<std::string> files{};
 
   // The values of the frames. Default: of audio files `deep` if one has more than 16 bits,
   // otherwise s16; of recordings, which are not converted, those that were recorded.
@@ -93,6 +98,9 @@ using OpenedCatalog = Result<std::shared_ptr<const Catalog>, CatalogError>;
 // The error is for input that cannot be used: no such path, no files, files of several rates
 // without `convert`, a damaged header. Throws std::system_error if the disk fails.
 OpenedCatalog open_catalog(const CatalogSettings& settings);
+
+// True if the path has the name of an audio file: several of them are one catalog.
+bool is_file_of_audio(std::string_view path);
 
 inline constexpr std::uint64_t most_checked = 20'000;
 

@@ -63,10 +63,10 @@ std::vector<std::string_view> dataset_key_names();
 //
 //   {"streams": "speech", "chunk": {"size": "100ms"}, "slots": 32}
 //
-// `streams` is a path, or a list of paths and pairs [path, frequency]. `chunk` is an object with
-// the keys of a pipeline's `chunk`, or this as a string of JSON, or null. `companions` is an object
-// of name and source: a path, or an object with path or field, frames_per_entry and
-// entries_per_frame.
+// `streams` is a path, or a list of paths and pairs [path, frequency]; only audio files in a list
+// are one catalog. `chunk` is an object with the keys of a pipeline's `chunk`, or this as a string
+// of JSON, or null. `companions` is an object of name and source: a path, or an object with path or
+// field, frames_per_entry and entries_per_frame.
 Result<DatasetKeys, PlanError> read_dataset_keys(const boost::json::object& keys);
 
 // The streams that are selected of all, for streams of this type.

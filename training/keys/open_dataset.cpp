@@ -41,6 +41,13 @@ OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress,
                            .companions = keys.companions,
                            .progress = progress,
                            .warn = warn};
+  const auto is_file = [](const StreamsKey& one) {
+    return one.frequency == 1 && is_file_of_audio(one.path);
+  };
+  if (std::ranges::all_of(keys.streams, is_file)) {
+    for (const StreamsKey& one : keys.streams) settings.files.push_back(one.path);
+    return open_catalog(settings);
+  }
   std::vector<std::shared_ptr<const Catalog>> catalogs(keys.streams.size());
   const auto open = [&](std::size_t i) -> OpenedCatalog {
     settings.path = keys.streams[i].path;

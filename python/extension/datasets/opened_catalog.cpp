@@ -56,16 +56,17 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
   return sources;
 }
 
-// The files at `path`. `progress` is called while the index is made, `warn` as in
-// CatalogSettings.
-OpenedCatalog open_files(const nb::str& path, std::optional<std::string> element,
+// The files at a path, or several audio files. `progress` is called while the index is made, `warn`
+// as in CatalogSettings.
+OpenedCatalog open_files(nb::iterable paths, std::optional<std::string> element,
                          const std::string& deep, std::optional<double> rate,
                          std::optional<std::uint32_t> channels, bool convert,
                          const std::string& pipeline, nb::iterable companions,
                          const nb::callable& progress, const nb::callable& warn,
                          const std::string& extent) {
   training::CatalogSettings settings;
-  settings.path = bytes_of(path);
+  for (const nb::handle path : paths) settings.files.push_back(bytes_of(path));
+  if (settings.files.size() == 1) settings.path = std::exchange(settings.files, {}).front();
   if (element) settings.frames = named<Element>(*element);
   settings.deep = named<Element>(deep);
   settings.rate = rate;
@@ -210,10 +211,11 @@ void add_catalogs(nb::module_& module) {
       .def("events", &events)
       .def("with_files", &with_files)
       .def("with_objects", &with_objects);
-  module.def("open_files", &open_files, nb::arg("path"), nb::arg("element").none(), nb::arg("deep"),
-             nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("convert"),
-             nb::arg("pipeline"), nb::arg("companions"), nb::arg("progress"), nb::arg("warn"),
-             nb::arg("extent"));
+  module.def("is_file_of_audio", &training::is_file_of_audio);
+  module.def("open_files", &open_files, nb::arg("paths"), nb::arg("element").none(),
+             nb::arg("deep"), nb::arg("rate").none(), nb::arg("channels").none(),
+             nb::arg("convert"), nb::arg("pipeline"), nb::arg("companions"), nb::arg("progress"),
+             nb::arg("warn"), nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
   nb::class_<training::CompanionRatio>(module, "CompanionRatio")

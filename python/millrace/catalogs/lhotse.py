@@ -2,6 +2,9 @@
 """Cut sets of Lhotse."""
 
 import bisect
+import importlib
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,11 +22,11 @@ class LhotseCuts:
     """
 
     def __init__(self, cuts: Any, *, companions: Mapping[str, Any] | None = None) -> None:
-        """``cuts``: a CutSet, or any iterable of cuts with the same sampling rate.
+        """``cuts``: a CutSet, any iterable of cuts with the same sampling rate, or the path of a manifest of cuts.
 
         ``companions``: sources of companions, as for Dataset.
         """
-        self._cuts = list(cuts)
+        self._cuts = list(_cuts_in(os.fspath(cuts)) if isinstance(cuts, (str, os.PathLike)) else cuts)
         self.companions: Mapping[str, Any] = companions or {}
         #: Frames per second.
         self.rate: float | None = self._cuts[0].sampling_rate if self._cuts else None
@@ -69,6 +72,20 @@ class LhotseCuts:
         if begin == 0 and n == cut.num_samples:
             return cut
         return cut.truncate(offset=begin / cut.sampling_rate, duration=n / cut.sampling_rate, preserve_id=False)
+
+
+def is_cut_set(given: Any) -> bool:
+    """Whether the object is a CutSet. Does not import Lhotse."""
+    lhotse = sys.modules.get("lhotse")
+    return lhotse is not None and isinstance(given, lhotse.CutSet)
+
+
+def _cuts_in(path: str) -> Any:
+    try:
+        lhotse: Any = importlib.import_module("lhotse")
+    except ImportError:
+        raise ImportError("cuts of Lhotse need lhotse: pip install lhotse") from None
+    return lhotse.CutSet.from_file(path)
 
 
 def cuts_of(sources: Sequence[Any], place: Callable[[int], tuple[int, int]], batch: Batch) -> list[Any]:

@@ -137,6 +137,38 @@ TEST_CASE("a folder that contains itself by a link is an error") {
   CHECK_THAT(error_of({.path = folder.path()}), Catch::Contains("contains itself"));
 }
 
+TEST_CASE("a list of files is a catalog in its order, with names below their common parent") {
+  AudioFolder folder;
+  const Samples b = folder.add("x/b.wav", 30, 1),
+                a = folder.add("y/a.flac", 20, 2, {.format = flac});
+  CatalogSettings settings;
+  settings.files = {folder / "y/a.flac", folder / "x/b.wav"};
+  const auto catalog = open_good(settings);
+  REQUIRE(catalog->size() == 2);
+  CHECK(catalog->name(0) == "y/a");
+  CHECK(catalog->name(1) == "x/b");
+  CHECK(read_all<std::int16_t>(*catalog, 0) == a);
+  CHECK(read_all<std::int16_t>(*catalog, 1) == b);
+  CHECK(!std::filesystem::exists(folder / ".millrace"));
+  settings.files.push_back(folder / "x/b.wav");
+  CHECK_THAT(error_of(settings), Catch::Contains("two files have the name \"x/b\""));
+  settings.files.back() = folder / "absent.wav";
+  CHECK_THAT(error_of(settings), Catch::Contains("absent.wav: cannot be read as audio"));
+}
+
+TEST_CASE("a single file is a catalog with its name") {
+  AudioFolder folder;
+  const Samples samples = folder.add("a.b.wav", 30, 1);
+  const auto catalog = open_good({.path = folder / "a.b.wav"});
+  REQUIRE(catalog->size() == 1);
+  CHECK(catalog->name(0) == "a.b");
+  CHECK(read_all<std::int16_t>(*catalog, 0) == samples);
+  folder.add("a.b.wav", 31, 1);
+  const auto opened = catalog->reader()->open(0);
+  REQUIRE(opened.has_error());
+  CHECK_THAT(opened.error().message, Catch::EndsWith("; open the files again"));
+}
+
 TEST_CASE("threads read a catalog at the same time") {
   AudioFolder folder;
   std::vector<Samples> expected;

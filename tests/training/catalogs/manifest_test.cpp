@@ -32,6 +32,29 @@ TEST_CASE("the fields of a TSV manifest are path, name and meta") {
   CHECK(parsed("path\na.wav", ManifestForm::tsv)[0].meta.empty());
 }
 
+TEST_CASE("values of a CSV manifest may have commas, quotes and line breaks in quotes") {
+  const auto entries = parsed(
+      "path,\"the text\",offset\r\n"
+      "a.wav,\"one, \"\"two\"\"\nand three\",1.5\n"
+      "\n"
+      "\"b,c.wav\",,\n",
+      ManifestForm::csv);
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].name == "a-1.5");
+  CHECK(entries[0].meta == R"({"the text":"one, \"two\"\nand three","offset":1.5})");
+  CHECK(entries[1].path == "b,c.wav");
+  CHECK(entries[1].meta == R"({"the text":"","offset":null})");
+}
+
+TEST_CASE("a CSV manifest whose quotes do not fit is an error with its line") {
+  const std::string text = "path,text\na.wav,\"x\ny\"\nb.wav,";
+  const auto error = [&](const std::string& end) { return fault(text + end, ManifestForm::csv); };
+  CHECK(error("z").empty());
+  CHECK(error("\"z") == "line 4 has quotes that do not end, or text behind them");
+  CHECK(error("\"z\"z") == "line 4 has quotes that do not end, or text behind them");
+  CHECK(error("z,z") == "line 4 has 3 fields; the first line has 2");
+}
+
 TEST_CASE("the members of a JSON line are path, name and meta") {
   const auto entries = parsed(
       "{\"path\":\"a.wav\",\"n\":[1,2.5],\"t\":null}\n"

@@ -88,6 +88,17 @@ TEST_CASE("streams are selected and divided through all catalogs") {
         0);
 }
 
+TEST_CASE("audio files in a list are one catalog") {
+  Folders folders;
+  const std::string calls = folders.add("calls", {100, 200});
+  const auto opened = open({{"streams", {calls + "/2.wav", calls + "/1.wav"}}});
+  REQUIRE(opened.has_value());
+  CHECK(opened->catalog->parts() == std::vector<std::uint64_t>{0, 2});
+  CHECK(opened->catalog->name(0) == "2");
+  CHECK(open({{"streams", {{calls + "/2.wav", 2}, calls + "/1.wav"}}})->catalog->parts().size() ==
+        3);
+}
+
 TEST_CASE("if one file of a data set has more than 16 bits, its frames are f32, or as the dtype") {
   Folders folders;
   const std::string plain = folders.add("plain", {100, 100});

@@ -46,6 +46,7 @@ List list_of_folder(const std::string& path) {
 }
 
 ManifestForm form_of(const std::string& path) {
+  if (path.ends_with(".csv")) return ManifestForm::csv;
   return path.ends_with(".tsv") ? ManifestForm::tsv : ManifestForm::json_lines;
 }
 
@@ -59,6 +60,27 @@ List list_of_manifest(const std::string& path) {
   if (entries->empty()) return CatalogError{path + ": has no audio files"};
   return Listed{.entries = std::move(*entries),
                 .watched = {{fs::path(path).filename().native(), *state}}};
+}
+
+// The folder that all files are in, as far as their paths show it.
+std::string common_parent(const std::vector<std::string>& files) {
+  std::string_view common = files.front();
+  for (const std::string_view file : files)
+    common = common.substr(0, std::ranges::mismatch(common, file).in1 - common.begin());
+  const std::size_t slash = common.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  return std::string(common.substr(0, std::max<std::size_t>(1, slash)));
+}
+
+List list_of_files(const std::vector<std::string>& files, const std::string& base) {
+  Listed listed;
+  for (std::string_view path : files) {
+    path.remove_prefix(base.size());
+    if (!base.empty() && path.starts_with('/')) path.remove_prefix(1);
+    listed.entries.push_back(
+        {.path = std::string(path), .name = std::string(without_extension(path))});
+  }
+  return listed;
 }
 
 // The headers of an older index, for files that have not changed.
@@ -129,10 +151,12 @@ IndexedStream stream_of(const ManifestEntry& entry, const ScannedFile& file) {
 // Makes an index, and writes it if it can be written. Bad files are left out of it.
 Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& settings, bool folder,
                                  const std::string& base) {
-  const std::string& path = settings.path;
+  const std::string& path = settings.files.empty() ? settings.path : settings.files.front();
   const bool written = place.begin();
   const std::int64_t begun = written ? place.now() : 0;
-  const List listed = folder ? list_of_folder(path) : list_of_manifest(path);
+  const List listed = !settings.files.empty() ? list_of_files(settings.files, base)
+                      : folder                ? list_of_folder(path)
+                                              : list_of_manifest(path);
   if (!listed) return listed.error();
   std::vector<std::string_view> names;
   for (const ManifestEntry& entry : listed->entries) names.push_back(entry.name);
@@ -173,6 +197,13 @@ Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& se
 
 Result<AudioIndex, CatalogError> audio_index(const AudioIndexSettings& settings) {
   const std::string& path = settings.path;
+  if (!settings.files.empty()) {
+    const std::string parent = common_parent(settings.files);
+    IndexPlace nowhere;
+    auto made = make(nowhere, settings, false, parent);
+    if (!made) return made.error();
+    return AudioIndex{std::move(*made), {}, parent};
+  }
   const bool folder = fs::is_directory(path);
   const fs::path parent = fs::path(path).parent_path();
   const std::string base = folder ? path : parent.empty() ? "." : parent.native();
@@ -188,8 +219,8 @@ Result<AudioIndex, CatalogError> audio_index(const AudioIndexSettings& settings)
 }
 
 bool is_manifest_name(std::string_view name) {
-  return name.ends_with(".tsv") || name.ends_with(".jsonl") || name.ends_with(".ndjson") ||
-         name.ends_with(".json");
+  return name.ends_with(".tsv") || name.ends_with(".csv") || name.ends_with(".jsonl") ||
+         name.ends_with(".ndjson") || name.ends_with(".json");
 }
 
 }  // namespace millrace::training

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "training/catalogs/index/catalog_error.h"
@@ -16,7 +17,7 @@ namespace millrace::training {
 // The index of audio files.
 struct AudioIndex {
   Index index;
-  std::string path;  // the folder or the manifest
+  std::string path;  // the folder or the manifest; empty: files
   std::string base;  // the folder that its paths are relative to
 };
 
@@ -24,7 +25,8 @@ struct AudioIndex {
 using SkippedFiles = std::function<void(const std::string& text)>;
 
 struct AudioIndexSettings {
-  std::string path;  // a folder of audio files, or a manifest
+  std::string path;                  // a folder of audio files, or a manifest
+  std::vector<std::string> files{};  // or these audio files; their index is kept nowhere
   // In larger catalogs, only the folders or the manifest are compared, not each file.
   std::uint64_t checked = 0;
   bool mixed = false;  // files may have several rates and numbers of channels
@@ -32,7 +34,8 @@ struct AudioIndexSettings {
   SkippedFiles skips{};
 };
 
-// Opens the index of a folder of audio files or of a manifest, or makes it.
+// Opens the index of a folder of audio files or of a manifest, or makes it. The name of a file that
+// is given alone is that below the common parent of all files.
 //
 // The error names the first 20 files that cannot be used, and the number of all: those that cannot
 // be read, and, unless `mixed`, those with another rate or other channels than most, with the

@@ -20,6 +20,8 @@ class IndexPlace {
  public:
   // `folder`: the folder of the data. `name`: the name of the index in it. Makes no folder.
   IndexPlace(const std::string& folder, const std::string& name);
+  // No place: there is no index, and none can be written.
+  IndexPlace() = default;
 
   // The valid index files that exist, the one beside the data first.
   std::vector<Index> read() const;

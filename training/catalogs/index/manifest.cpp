@@ -28,13 +28,57 @@ bool is_path(std::string_view field) {
   return std::ranges::find(path_fields, field) != path_fields.end();
 }
 
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> fields;
+using Fields = std::vector<std::string>;
+
+Fields split_tsv(std::string_view line) {
+  Fields fields;
   for (std::size_t begin = 0;;) {
     const std::size_t tab = line.find('\t', begin);
-    fields.push_back(line.substr(begin, tab - begin));
+    fields.emplace_back(line.substr(begin, tab - begin));
     if (tab == std::string_view::npos) return fields;
     begin = tab + 1;
+  }
+}
+
+// Reads the value in quotes that begins the line, and removes it. nullopt: the quotes do not end.
+std::optional<std::string> take_quoted(std::string_view& line) {
+  std::string value;
+  while (true) {
+    const std::size_t quote = line.find('"', 1);
+    if (quote == std::string_view::npos) return std::nullopt;
+    value += line.substr(1, quote - 1);
+    line.remove_prefix(quote + 1);
+    if (!line.starts_with('"')) return value;
+    value += '"';  // two quotes are one
+  }
+}
+
+// nullopt: quotes do not end, or there is text behind them.
+std::optional<Fields> split_csv(std::string_view line) {
+  Fields fields;
+  while (true) {
+    if (line.starts_with('"')) {
+      auto value = take_quoted(line);
+      if (!value || !(line.empty() || line.starts_with(','))) return std::nullopt;
+      fields.push_back(std::move(*value));
+    } else {
+      fields.emplace_back(line.substr(0, line.find(',')));
+      line.remove_prefix(fields.back().size());
+    }
+    if (line.empty()) return fields;
+    line.remove_prefix(1);
+  }
+}
+
+// The end of the line that begins the text. In CSV, line breaks in quotes belong to the line.
+std::size_t line_end(std::string_view text, ManifestForm form) {
+  bool quoted = false;
+  for (std::size_t from = 0;;) {
+    const std::size_t end = text.find('\n', from);
+    if (form != ManifestForm::csv || end == std::string_view::npos) return end;
+    quoted ^= std::ranges::count(text.substr(from, end - from), '"') % 2 != 0;
+    if (!quoted) return end;
+    from = end + 1;
   }
 }
 
@@ -46,23 +90,21 @@ Entry complete(ManifestEntry entry) {
   return entry;
 }
 
-class TsvLines {
+class TableLines {
  public:
   // The names of the fields. Empty: they are good.
-  std::string begin(std::string_view line) {
-    fields_ = split(line);
+  std::string begin(Fields names) {
+    fields_ = std::move(names);
     if (std::ranges::count_if(fields_, is_path) != 1)
       return "must have the names of the fields; one of them is path";
-    for (const std::string_view field : fields_) {
+    for (const std::string& field : fields_) {
       if (!is_utf8(field)) return "has the name of a field that is not UTF-8";
-      if (std::ranges::count(fields_, field) > 1)
-        return "has the field \"" + std::string(field) + "\" twice";
+      if (std::ranges::count(fields_, field) > 1) return "has the field \"" + field + "\" twice";
     }
     return {};
   }
 
-  Entry entry(std::string_view line) const {
-    const auto values = split(line);
+  Entry entry(const Fields& values) const {
     if (values.size() != fields_.size())
       return CatalogError{"has " + std::to_string(values.size()) + " fields; the first line has " +
                           std::to_string(fields_.size())};
@@ -105,7 +147,7 @@ class TsvLines {
       meta += "null";  // it is empty
   }
 
-  std::vector<std::string_view> fields_;
+  Fields fields_;
 };
 
 // Removes a member, and returns its text. Empty: no such member. nullopt: not a string.
@@ -200,24 +242,28 @@ Entry json_entry(std::string_view line) {
 Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view text,
                                                                 ManifestForm form) {
   std::vector<ManifestEntry> entries;
-  TsvLines tsv;
+  TableLines table;
   bool begun = false;
   std::size_t number = 0;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty()) {
-    const std::size_t end = text.find('\n');
+    const std::size_t end = line_end(text, form);
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const std::string place = "line " + std::to_string(++number) + " ";
+    number += static_cast<std::size_t>(std::ranges::count(line, '\n'));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    ++number;
     if (line.empty()) continue;
-    const std::string place = "line " + std::to_string(number) + " ";
-    if (form == ManifestForm::tsv && !std::exchange(begun, true)) {
-      if (const std::string reason = tsv.begin(line); !reason.empty())
+    std::optional<Fields> fields;
+    if (form == ManifestForm::tsv) fields = split_tsv(line);
+    if (form == ManifestForm::csv && !(fields = split_csv(line)))
+      return CatalogError{place + "has quotes that do not end, or text behind them"};
+    if (fields && !std::exchange(begun, true)) {
+      if (const std::string reason = table.begin(std::move(*fields)); !reason.empty())
         return CatalogError{place + reason};
       continue;
     }
-    auto entry = form == ManifestForm::tsv ? tsv.entry(line) : json_entry(line);
+    auto entry = fields ? table.entry(*fields) : json_entry(line);
     if (!entry) return CatalogError{place + entry.error().message};
     entries.push_back(std::move(*entry));
   }

@@ -21,16 +21,16 @@ struct ManifestEntry {
   std::optional<double> duration{};
 };
 
-enum class ManifestForm { tsv, json_lines };
+enum class ManifestForm { tsv, csv, json_lines };
 
-// Reads a manifest. TSV: the first line has the names of the fields, and values are strings, except
-// `offset` and `duration`. JSON lines: an object per line. The field `path` or `audio_filepath` is
-// the file, and `name` the name of the stream; default: the path without its extension, and "-"
-// with `offset` if that is not 0. `offset` and `duration` are the part of the file. Other fields
-// that would choose a part of it, such as `start` or `channel` with a number or a time, are errors.
-// Empty lines and a byte order mark are left out. Paths and names need not be UTF-8; in JSON,
-// \udc80 to \udcff are bytes, as Python writes them. The error is a sentence with the number of
-// the line.
+// Reads a manifest. TSV and CSV: the first line has the names of the fields, and values are
+// strings, except `offset` and `duration`. CSV is that of RFC 4180: values may be in quotes. JSON
+// lines: an object per line. The field `path` or `audio_filepath` is the file, and `name` the name
+// of the stream; default: the path without its extension, and "-" with `offset` if that is not 0.
+// `offset` and `duration` are the part of the file. Other fields that would choose a part of it,
+// such as `start` or `channel` with a number or a time, are errors. Empty lines and a byte order
+// mark are left out. Paths and names need not be UTF-8; in JSON, \udc80 to \udcff are bytes, as
+// Python writes them. The error is a sentence with the number of the line.
 Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view text,
                                                                 ManifestForm form);
 
