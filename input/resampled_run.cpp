@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
 namespace millrace {
 
@@ -18,6 +19,8 @@ Appended ResampledRun::append(const float* from, std::size_t frames, FrameSink& 
   std::array<float, most_values> converted;
   const std::size_t room = converted.size() / channels_;
   taken_ += frames;
+  // Here and not in drain(): libsoxr designs its filter again, and most runs are the last.
+  if (std::exchange(drained_, false)) resampler_->begin_anew();
   Appended total;
   Resampler::Step step;
   do {
@@ -47,7 +50,7 @@ Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
         resampler_->convert(zeros.data(), std::min(at_once, room), converted.data(), room);
     total += write(converted.data(), std::min<std::uint64_t>(step.given, due - given_), to);
   }
-  resampler_->begin_anew();
+  drained_ = true;
   taken_ = given_ = 0;
   return total;
 }

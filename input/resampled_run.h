@@ -40,6 +40,7 @@ class ResampledRun {
   std::unique_ptr<Resampler> resampler_;
   std::uint64_t taken_ = 0;  // frames since the last drain
   std::uint64_t given_ = 0;  // frames of the pipeline since then
+  bool drained_ = false;     // the resampler has to begin anew
 };
 
 }  // namespace millrace
