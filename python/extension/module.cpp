@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include "python/extension/datasets/ensured_gil.h"
 #include "python/extension/parts.h"
 
 // millrace._core, the extension of the package. The signatures are in millrace/_core.pyi.
@@ -8,6 +9,7 @@ NB_MODULE(_core, module) {
   using namespace millrace::python;
   nanobind::set_leak_warnings(false);  // a daemon thread keeps its objects until the process ends
   module.attr("version") = MILLRACE_VERSION;
+  guard_forks();
   add_chunks(module);
   add_batch(module);
   add_plain_values(module);

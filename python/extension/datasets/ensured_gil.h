@@ -9,28 +9,29 @@
 namespace millrace::python {
 
 // Holds the GIL while it exists, on any thread, also on one that holds it already. Replaces
-// nanobind::gil_scoped_acquire: if the interpreter ends, the thread stops here until the process
-// ends, for the reason in without_gil.h.
+// nanobind::gil_scoped_acquire, for two reasons:
+//
+// - If the interpreter ends, the thread stops here until the process ends, for the reason in
+//   without_gil.h.
+// - A thread that Python does not know gets a thread state, under a lock of the interpreter. Before
+//   Python 3.12, a process that is forked meanwhile waits for this lock without a limit. No fork
+//   happens meanwhile.
 //
 // Confined to one thread.
 class EnsuredGil {
  public:
-  EnsuredGil() : state_(ensure()) {}
-  ~EnsuredGil() { PyGILState_Release(state_); }
+  EnsuredGil();
+  ~EnsuredGil();
   EnsuredGil(const EnsuredGil&) = delete;
   EnsuredGil& operator=(const EnsuredGil&) = delete;
 
  private:
-  static PyGILState_STATE ensure() {
-    try {
-      return PyGILState_Ensure();
-    } catch (...) {  // the unwinding of pthread_exit
-      for (;;) ::pause();
-    }
-  }
-
-  const PyGILState_STATE state_;
+  PyThreadState* made_ = nullptr;  // null: Python knows the thread
+  PyGILState_STATE state_{};
 };
+
+// Called once, when the module is imported. Requires: the GIL.
+void guard_forks();
 
 // Returns what a call of Python returns. If the interpreter ends meanwhile, the thread stops here,
 // too: the frames above must not be unwound. Requires: the GIL.

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/datasets/ensured_gil.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace millrace::python {
+namespace {
+
+PyInterpreterState* interpreter = nullptr;
+
+// Held by a thread that gets a thread state, which needs no GIL, and by one that forks.
+std::atomic_flag attaching;
+
+void lock() {
+  while (attaching.test_and_set(std::memory_order_acquire)) attaching.wait(true);
+}
+void unlock() {
+  attaching.clear(std::memory_order_release);
+  attaching.notify_all();
+}
+
+}  // namespace
+
+void guard_forks() {
+  interpreter = PyInterpreterState_Get();
+  ::pthread_atfork(lock, unlock, unlock);
+}
+
+EnsuredGil::EnsuredGil() try {
+  if (PyGILState_GetThisThreadState() != nullptr) {
+    state_ = PyGILState_Ensure();
+    return;
+  }
+  lock();
+  made_ = PyThreadState_New(interpreter);
+  unlock();
+  if (made_ == nullptr) Py_FatalError("no memory for a thread");
+  PyEval_RestoreThread(made_);
+} catch (...) {  // the unwinding of pthread_exit
+  for (;;) ::pause();
+}
+
+EnsuredGil::~EnsuredGil() {
+  if (made_ == nullptr) {
+    PyGILState_Release(state_);
+    return;
+  }
+  PyThreadState_Clear(made_);
+  PyThreadState_DeleteCurrent();
+}
+
+}  // namespace millrace::python
