@@ -17,7 +17,7 @@ from millrace.joined_batch import Taken
 from millrace.plan_feed import LocalFeed, Request
 from millrace.plan_origin import compare_ranks
 from millrace.request import whole
-from millrace.targets import Targets
+from millrace.targets import Targets, check_targets
 
 _log = logging.getLogger("millrace")
 
@@ -60,6 +60,7 @@ class DatasetLoop(DatasetProperties):
 
     def _opened_targets(self) -> Targets | None:
         if self._targets is None and self._request.targets:
+            check_targets(self._request)
             self._targets = Targets(self._request.targets, self._open())
             if isinstance(self._open(), LocalFeed):  # a server sends meta with the first row of a stream
                 self._targets.check()

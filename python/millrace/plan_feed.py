@@ -180,6 +180,11 @@ class LocalFeed:
     def name(self, i: int) -> str:
         return self.catalog.name(i)
 
+    @property
+    def sources(self) -> int:
+        """Number of streams before a split."""
+        return self.catalog.sources
+
     def place(self, i: int) -> tuple[int, int]:
         """The stream of the sources, and the frame of it, where a stream begins."""
         return self.catalog.place(i)

@@ -244,6 +244,10 @@ class RemoteFeed:
     def meta(self, i: int) -> str:
         return self._text(i)[1]
 
+    @property
+    def sources(self) -> int:
+        return self.streams
+
     def place(self, i: int) -> tuple[int, int]:
         return i, 0  # the server has the sources
 

@@ -15,6 +15,7 @@ from millrace.rows import Flag, Rows
 
 if TYPE_CHECKING:
     from millrace.batch import Batch
+    from millrace.plan_feed import Request
 
 _ENDS = {"stream": int(Flag.END | Flag.ABORT), "segment": int(Flag.LAST)}
 _KEYS = ("per", "source", "path", "field", "encode")
@@ -29,7 +30,11 @@ class Streams(Protocol):
     chunk: dict[str, Any] | None
     streams: int
 
+    @property
+    def sources(self) -> int: ...  # streams before a split
+
     def name(self, i: int) -> str: ...
+    def place(self, i: int) -> tuple[int, int]: ...
     def meta(self, i: int) -> str: ...
     def events(self, i: int) -> Iterable[tuple[str, int, int]]: ...
 
@@ -40,6 +45,16 @@ def divided(companions: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Ma
     return {name: source for name, source in companions.items() if name not in targets}, targets
 
 
+def check_targets(request: "Request") -> None:
+    """Raises ValueError if the plan cuts streams otherwise than their targets."""
+    for name, source in request.targets.items():
+        if request.keys.get("max_stream") is not None:
+            raise ValueError(f"companions.{name}: a target belongs to a whole stream or segment: it cannot be set beside max_stream")
+        if source["per"] == "segment" and hasattr(request.augment, "frames"):
+            raise ValueError(f"companions.{name}: per = 'segment' cannot be set beside an augment that changes lengths: its streams"
+                             " have one segment")
+
+
 class Targets:
     """The targets of the batches of a plan."""
 
@@ -47,9 +62,10 @@ class Targets:
         self._targets = {name: Target(name, source, streams) for name, source in sources.items()}
 
     def check(self) -> None:
-        """Makes the targets of the first stream. Raises ValueError if that fails."""
+        """Makes the targets of the first stream. Raises ValueError if that fails. A first segment may have none."""
         for target in self._targets.values():
-            target.array(0)
+            if not target.of_segments:
+                target.array(0)
 
     def of(self, batch: "Batch") -> Found:
         """Raises DataError if a target cannot be made."""
@@ -69,7 +85,7 @@ class Target:
         if source["per"] not in _ENDS:
             raise ValueError(f"{self._key}.per = {source['per']!r} must be stream or segment")
         self._whole = streams.chunk is None
-        self._segments = source["per"] == "segment"
+        self.of_segments = self._segments = source["per"] == "segment"
         if streams.slots == 0 and (self._segments or not self._whole):
             raise ValueError(f"{self._key}: per = {source['per']!r} needs the mode stateful"
                              f"{'' if self._segments else ', or whole streams (chunk=None)'}")
@@ -96,9 +112,10 @@ class Target:
             return lambda i: np.load(os.path.join(folder, self._streams.name(i) + ".npy"))
         if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
             raise TypeError(f"{self._key}.source must be a list with a target for each stream, not {value!r}")
-        if len(value) != self._streams.streams:
-            raise ValueError(f"{self._key} has {len(value)} targets for {self._streams.streams} streams")
-        return lambda i: value[i]
+        count = self._streams.sources
+        if len(value) != count:
+            raise ValueError(f"{self._key} has {len(value)} targets for {count} streams")
+        return lambda i: value[self._streams.place(i)[0]]
 
     def _field(self, i: int, field: str) -> Any:
         text = self._streams.meta(i)
@@ -146,8 +163,8 @@ class Target:
 
     def _checked(self, value: Any) -> NDArray[Any]:
         array: NDArray[Any] = np.asarray(value)
-        if array.dtype == bool:
-            array = array.view(np.uint8)
+        if array.dtype.kind in "biu":  # files may have the smallest type that each of them needs
+            array = array.astype(np.int64)
         if not array.ndim or array.dtype.kind not in "iuf":
             raise ValueError(f"{value!r} is no array of numbers; encode makes one of it")
         if self._dtype is None:

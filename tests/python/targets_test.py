@@ -65,6 +65,31 @@ class Streams(TargetsTest):
         self.assertEqual(self.given(data), expected)
         self.assertEqual(self.given(data), expected)  # and in the next epoch
 
+    def test_a_list_of_targets_is_that_of_all_streams_also_with_a_split(self):
+        targets = [[i, i] for i in range(40)]
+        for part in "train", "valid":
+            data = self.data(arrays(*[8] * 40), split={"valid": 0.3}, part=part, slots=1,
+                             companions={"tokens": {"source": targets, "per": "stream"}})
+            self.assertTrue(0 < data.streams < 40)
+            self.assertEqual({(data.name(stream), *target) for stream, _, target in self.given(data)},
+                             {(data.name(i), int(data.name(i)), int(data.name(i))) for i in range(data.streams)})
+
+    def test_targets_of_parts_and_of_segments_with_other_lengths_are_refused(self):
+        def shorter(stream, generator):
+            return stream
+
+        shorter.frames = lambda n, generator: n
+        tokens = {"source": TOKENS, "per": "stream"}
+        with self.assertRaisesRegex(ValueError, "cannot be set beside max_stream"):
+            next(iter(self.data(arrays(*LENGTHS), max_stream=8, companions={"tokens": tokens})))
+        with self.assertRaisesRegex(ValueError, "changes lengths"):
+            next(iter(self.data(arrays(*LENGTHS), augment=shorter, companions={"tokens": {**tokens, "per": "segment"}})))
+
+    def test_numbers_of_any_whole_type_are_kept(self):
+        targets = [np.array([7], np.int8), np.array([300], np.int16), np.array([1 << 40]), [True]]
+        data = self.data(arrays(*LENGTHS), companions={"tokens": {"source": targets, "per": "stream"}})
+        self.assertEqual([target for _, _, target in self.given(data)], [[7], [300], [1 << 40], [1]])
+
     def test_a_whole_stream_has_its_target_padded_to_the_longest_of_the_batch(self):
         data = self.data(arrays(*LENGTHS), chunk=None, mode="stateless", slots=None, rows=4, shuffle=False,
                          companions={"tokens": {"source": TOKENS, "per": "stream"}})

@@ -111,10 +111,10 @@ std::uint64_t AudioCatalog::frames(std::uint64_t stream) const {
   return converts_ ? frames_of(index_.stream(stream), type_) : index_.frames(stream);
 }
 
-// Streams that are parts of one file have several names.
+// Streams that are parts of one file have several names, and a manifest may have the whole file
+// too.
 std::string AudioCatalog::unit(std::uint64_t stream) const {
-  const IndexedStream indexed = index_.stream(stream);
-  return std::string(indexed.before + indexed.behind > 0 ? indexed.path : indexed.name);
+  return std::string(index_.stream(stream).path);
 }
 
 std::unique_ptr<CatalogReader> AudioCatalog::reader() const {

@@ -46,6 +46,8 @@ class Excerpts final : public Catalog {
     std::uint64_t stream = 0;
     std::uint64_t begin = 0;
   };
+  // The number of streams of the other catalog.
+  std::uint64_t sources() const { return catalog_->size(); }
   Place place(std::uint64_t excerpt) const {
     const Excerpt& one = excerpts_[excerpt];
     return {one.stream, one.number * longest_};

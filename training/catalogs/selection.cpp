@@ -40,11 +40,24 @@ Streams streams_of(const Catalog& catalog, const Selection& selection) {
   return streams;
 }
 
-std::uint64_t digest_of(const Catalog& catalog, const Streams& streams, std::uint64_t longest) {
+// The number of streams in each of the joined catalogs.
+std::vector<std::uint64_t> counts_of(const Catalog& catalog, const Streams& streams) {
+  std::vector<std::uint64_t> counts;
+  const auto borders = catalog.parts();
+  for (std::size_t i = 1; i < borders.size(); ++i)
+    counts.push_back(static_cast<std::uint64_t>(std::ranges::count_if(
+        streams, [&](std::uint32_t s) { return s >= borders[i - 1] && s < borders[i]; })));
+  return counts;
+}
+
+// With a split, it depends on the streams of the part alone, also if the other parts have none.
+std::uint64_t digest_of(const Catalog& catalog, const Streams& streams, const Selection& selection,
+                        std::uint64_t longest) {
   StreamDigest digest;
-  if (streams.size() == catalog.size()) {
+  if (selection.split.empty()) {
     digest.add(catalog.digest());
   } else {
+    for (const std::uint64_t count : counts_of(catalog, streams)) digest.add(count);
     digest.add_type(catalog.frame_type());
     for (const CompanionFormat& format : catalog.companions()) digest.add_companion(format);
     for (const std::uint32_t stream : streams)
@@ -88,12 +101,12 @@ Result<std::shared_ptr<const Catalog>, PlanError> select_streams(
       selection.longest > 0 && std::ranges::any_of(streams, [&](std::uint32_t stream) {
         return catalog->frames(stream) > selection.longest;
       });
-  if (!divides && streams.size() == catalog->size()) return catalog;
+  if (!divides && selection.split.empty()) return catalog;
   if (divides)
     if (const auto checked = check_limit(*catalog, streams, selection.longest); !checked)
       return checked.error();
   const std::uint64_t longest = divides ? selection.longest : 0;
-  const std::uint64_t digest = digest_of(*catalog, streams, longest);
+  const std::uint64_t digest = digest_of(*catalog, streams, selection, longest);
   return std::shared_ptr<const Catalog>(
       std::make_shared<Excerpts>(std::move(catalog), streams, longest, digest));
 }

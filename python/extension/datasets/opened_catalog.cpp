@@ -130,6 +130,11 @@ OpenedCatalog selected(const OpenedCatalog& opened, const training::DatasetKeys&
 }
 
 // The stream of the sources, and the frame of it, with which a stream begins.
+std::uint64_t sources(const OpenedCatalog& opened) {
+  const auto* excerpts = dynamic_cast<const training::Excerpts*>(opened.catalog.get());
+  return excerpts == nullptr ? opened.catalog->size() : excerpts->sources();
+}
+
 nb::tuple place(const OpenedCatalog& opened, std::uint64_t stream) {
   const auto* excerpts = dynamic_cast<const training::Excerpts*>(opened.catalog.get());
   if (excerpts == nullptr) return nb::make_tuple(stream, 0);
@@ -206,6 +211,7 @@ void add_catalogs(nb::module_& module) {
       .def("name", &text_of_stream<&Catalog::name>)
       .def("meta", &text_of_stream<&Catalog::meta>)
       .def("frames", &of_stream<&Catalog::frames>)
+      .def_prop_ro("sources", &sources)
       .def("place", &place)
       .def("selected", &selected)
       .def("events", &events)

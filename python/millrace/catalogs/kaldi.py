@@ -75,6 +75,11 @@ class Kaldi:
     def name(self, i: int) -> str:
         return self._entries[i][0]
 
+    def unit(self, i: int) -> str:
+        """Segments of one recording belong together."""
+        name, place, part = self._entries[i]
+        return name if part is None else place
+
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
         return self._matrix(i)[begin : begin + n]
 

@@ -46,7 +46,11 @@ class LhotseCuts:
 
     def unit(self, i: int) -> str:
         """Cuts of one recording belong together."""
-        return str(getattr(self._cuts[i], "recording_id", None) or self._cuts[i].id)
+        cut = self._cuts[i]
+        for part in cut, *(track.cut for track in getattr(cut, "tracks", ())):  # a cut that is mixed or padded
+            if getattr(part, "recording_id", None):
+                return str(part.recording_id)
+        return str(cut.id)
 
     def meta(self, i: int) -> dict[str, Any]:
         cut = self._cuts[i]

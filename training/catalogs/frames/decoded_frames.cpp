@@ -26,7 +26,7 @@ Result<Bytes, ReadError> DecodedFrames::frames(std::uint64_t begin, std::uint64_
   if (begin < first_) {
     // A row at the beginning may begin the next epoch.
     keep_all_ = begin > 0 && stream_.frames * frame_bytes_ <= most_kept;
-    if (const auto at = restart(0); !at) return at.error();
+    if (const auto at = restart(keep_all_ ? 0 : begin); !at) return at.error();
   } else if (!keep_all_ && begin > end()) {
     if (const auto at = restart(begin); !at) return at.error();
   }
