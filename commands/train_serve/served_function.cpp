@@ -59,6 +59,7 @@ ProcessChannel start_process(const std::string& python, const std::string& descr
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), its_socket);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, its_socket + 1);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t ignored_here;
@@ -78,7 +79,9 @@ ProcessChannel start_process(const std::string& python, const std::string& descr
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::system_error(error, std::generic_category(), python);
-  return {std::move(ours), FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)))};
+  FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!process) throw std::runtime_error(python + " has ended at once");
+  return {std::move(ours), std::move(process)};
 }
 
 // The numbers of frames, which the processes know.

@@ -156,14 +156,18 @@ class Dataset(DatasetLoop):
 
     def copy(self, **changes: Any) -> "Dataset":
         """A Dataset with the same arguments, except for those given, such as ``rank`` and ``world``. It begins at the first
-        epoch. Its streams are those that this Dataset has opened, also if files were added since then."""
+        epoch. Its streams are those that this Dataset has opened, also if files were added since then. With ``processes``,
+        which each data set has for itself, it opens them again."""
         unknown = changes.keys() - self._arguments.keys()
         if unknown:
             raise TypeError(f"copy() got an unexpected argument {min(unknown)!r}")
         made = Dataset.__new__(Dataset)
         made._set_up({**self._arguments, **changes})
         feed = self._open()
-        made._feed = feed_of(made._request, opened_after(feed, changes.keys()), origin_after(feed, changes.keys()))
+        # Only plain values can be compared: == of arrays is no answer.
+        changed = {key for key, value in changes.items() if value is not self._arguments[key]
+                   and not (isinstance(value, (str, int, float)) and value == self._arguments[key])}
+        made._feed = feed_of(made._request, opened_after(feed, changed), origin_after(feed, changed))
         return made
 
     def __copy__(self) -> "Dataset":

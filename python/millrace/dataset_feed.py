@@ -5,6 +5,7 @@ from collections.abc import Mapping, Set
 from typing import Any, TypeAlias
 
 from millrace import _core
+from millrace.companion_sources import is_file
 from millrace.dataset_keys import companion_key, named, plain
 from millrace.elements import element_of
 from millrace.errors import PlanDiffers
@@ -44,11 +45,14 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
             raise TypeError(f'chunk must be a dict, such as {{"size": "100ms"}}, not {keys["chunk"]!r}')
         keys["chunk"] = dict(keys["chunk"])
     processes = whole("processes", arguments["processes"], 0)
-    if processes:
-        keys.setdefault("threads", processes)  # each thread waits for a process
+    parts = parts_of(arguments["streams"])
     companions, targets = divided(named(arguments["companions"]))
-    return Request({key: plain(value) for key, value in keys.items()}, parts_of(arguments["streams"]),
-                   companions, targets, arguments["augment"], arguments["pipeline"],
+    if keys.get("threads", "auto") == "auto":
+        if processes:
+            keys["threads"] = processes  # each thread waits for a process
+        elif not all(part.path for part in parts) or not all(map(is_file, companions.values())):
+            keys["threads"] = 1  # read() of an object need not be thread-safe
+    return Request({key: plain(value) for key, value in keys.items()}, parts, companions, targets, arguments["augment"], arguments["pipeline"],
                    whole("stride", arguments["stride"], 1), whole("first_step", arguments["first_step"], 0),
                    arguments["progress"], processes, arguments["start_method"], arguments["longest_call"])
 

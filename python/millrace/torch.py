@@ -79,6 +79,8 @@ def loader(data: "Dataset | IterableDataset", num_workers: int = 0, **options: A
     """
     if not isinstance(data, (Dataset, IterableDataset)):
         raise TypeError(f"data must be a Dataset, not {data!r}")
+    if num_workers and isinstance(data, IterableDataset) and type(data).__iter__ is not IterableDataset.__iter__:
+        raise TypeError("a subclass with another __iter__ needs num_workers=0, or torch.utils.data.DataLoader")
     return Loader(data if isinstance(data, IterableDataset) else IterableDataset(data), num_workers, **options)
 
 

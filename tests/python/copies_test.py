@@ -8,7 +8,7 @@ from pathlib import Path
 
 import millrace
 import millrace.torch
-from datasets import DatasetTest, contents, frames_of, write_wav
+from datasets import DatasetTest, content, contents, frames_of, write_wav
 from harness import SystemTest, wait_for
 from torch.utils.data import DataLoader
 
@@ -51,6 +51,14 @@ class OfFolders(DatasetTest):
         given = [shown(loader)]
         self.write(1.5)
         self.assertEqual((*given, shown(loader)), expected)
+
+    def test_a_peek_has_the_streams_of_the_data_set(self):
+        data = self.opened()
+        expected = contents(data)
+        self.write(0.5)
+        data.seek(0)
+        self.assertEqual(content(data.peek()), expected[0])
+        self.assertEqual(contents(data.copy(processes=0, rate=None)), expected)
 
     def test_a_copy_has_the_streams_of_the_data_set(self):
         data = self.opened()

@@ -6,6 +6,7 @@ import io
 import pickle
 import subprocess
 import sys
+import time
 import unittest
 
 import numpy as np
@@ -261,6 +262,31 @@ class Counts(DatasetTest):
         self.assertIn("epoch 0", errors.getvalue())
         self.assertIn(f"{steps}/{steps}", errors.getvalue())
         self.assertIn("h/s", errors.getvalue())
+
+
+class Threads(DatasetTest):
+    def test_an_object_is_read_by_one_thread_if_no_number_is_given(self):
+        class Reader:
+            busy = False
+
+            def __len__(self):
+                return 140
+
+            def frames(self, i):
+                return 8
+
+            def name(self, i):
+                return str(i)
+
+            def read(self, i, begin, n):
+                assert not self.busy
+                self.busy = True
+                time.sleep(0.02)  # the loop waits for longer than a period of the growth of threads
+                self.busy = False
+                return np.full(n, i, np.int16)
+
+        for _ in self.data(Reader()):
+            pass
 
 
 if __name__ == "__main__":

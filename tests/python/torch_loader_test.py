@@ -134,6 +134,9 @@ class TorchLoader(DatasetTest):
             self.assertEqual(batch["more"], [torch.tensor(wanted["step"])])
             self.assertEqual(batch["turned"].transpose(0, 1).tolist(), wanted["companions"]["copy"])
 
+        with self.assertRaisesRegex(TypeError, "__iter__"):
+            millrace.torch.loader(More(self.data()), 2)
+
     def test_options_are_those_of_a_data_loader_without_those_of_batches(self):
         for option in {"batch_size": 4}, {"collate_fn": list}:
             (name,) = option

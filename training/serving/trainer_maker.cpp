@@ -53,9 +53,10 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
                                             std::move(on_filled), failed);
   return made;
 } catch (const EmptyEpoch& error) {
-  return wp::Refused{"plan", error.what()};
+  return wp::Refused{"plan", printable_line(error.what())};
 } catch (const std::exception& error) {
-  return wp::Refused{"internal", std::string("the batches cannot be made: ") + error.what()};
+  return wp::Refused{"internal",
+                     printable_line(std::string("the batches cannot be made: ") + error.what())};
 }
 
 }  // namespace millrace::training
