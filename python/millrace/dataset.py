@@ -230,7 +230,7 @@ class Dataset(DatasetLoop):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items()
-                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_of_epoch", "_failed", "_closed", "_targets")}
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_time", "_of_epoch", "_former", "_failed", "_closed", "_targets")}
         if self._feed is not None:
             state.update(_origin=self._feed.origin, _request=dataclasses.replace(self._request, extents=self._feed.extents))
         return {**state, "_position": self._at()}

@@ -4,14 +4,14 @@
 import abc
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from millrace.at_exit import close_at_exit
 from millrace.batch import Batch
 from millrace.dataset_feed import Feed, Loader
 from millrace.dataset_properties import DatasetProperties
-from millrace.dataset_stats import Counts, LoopTime, Stats, stats_of
+from millrace.dataset_stats import Counts, LoopTime, Stats, added, stats_of
 from millrace.failed_streams import FailedStreams
 from millrace.joined_batch import Taken
 from millrace.plan_feed import LocalFeed, Request
@@ -42,6 +42,7 @@ class DatasetLoop(DatasetProperties):
         self._compared = False
         self._time = LoopTime()
         self._of_epoch: tuple[int, Counts] | None = None  # the epoch of the last batch, and the counts before it
+        self._former: Mapping[str, Any] = {}  # the counts of loaders of this process that were left behind
         self._failed = FailedStreams()
         self._targets: Targets | None = None
 
@@ -51,6 +52,10 @@ class DatasetLoop(DatasetProperties):
             position = self._position if self._loader is None else self._loader.position
             loader = self._open().loader()
             loader.seek(*position, self._resets)
+            if self._loader is not None and self._process == os.getpid():
+                self._former = added(self._former, self._loader.stats)
+            elif self._loader is not None:  # a forked process counts anew
+                self._former, self._of_epoch = {}, None
             self._loader, self._process = loader, os.getpid()
             close_at_exit(self)
         elif self._closed and isinstance(self._feed, LocalFeed):
@@ -131,7 +136,7 @@ class DatasetLoop(DatasetProperties):
         return stats_of(counts, self.rate if counts.loader else 1, epoch)
 
     def _counts(self) -> Counts:
-        counted = {} if self._loader is None or self._process != os.getpid() else self._loader.stats
+        counted = {} if self._loader is None or self._process != os.getpid() else added(self._former, self._loader.stats)
         return Counts(counted, self._time.seconds, self._failed.count)
 
     def _note_epoch(self, core: Taken, before: Counts) -> None:

@@ -22,6 +22,17 @@ class Stats:
     epoch: "Stats | None" = dataclasses.field(default=None, repr=False)  #: the counts in the epoch of the last batch; None before the first batch
 
 
+_SUMS = "batches", "frames", "padding", "bodies", "waited"
+
+
+def added(former: Mapping[str, Any], counts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts of a loader and of those before it."""
+    if not former:
+        return counts
+    sums = {name: former[name] + counts[name] for name in _SUMS}
+    return {**sums, "first": counts["first"] if former["first"] is None else former["first"], "kept": counts["kept"]}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
     """The counts at a moment."""
@@ -33,9 +44,7 @@ class Counts:
     def since(self, before: "Counts") -> "Counts":
         """The counts after those."""
         first, former = self.loader["first"], before.loader
-        if self.loader["batches"] < former.get("batches", 0):  # the loader was replaced
-            return self
-        counted = {name: self.loader[name] - former.get(name, 0) for name in ("batches", "frames", "padding", "bodies", "waited")}
+        counted = {name: self.loader[name] - former.get(name, 0) for name in _SUMS}
         counted.update(first=first if former.get("first") is None else None, kept=self.loader["kept"])
         return Counts(counted, self.looped - before.looped, self.failed - before.failed)
 

@@ -255,6 +255,7 @@ os.write(1, b"reads\\n")
                 data.close()
                 go_on.set()
         self.assertEqual(given, expected)
+        self.assertEqual((data.stats.batches, data.stats.epoch.batches), (len(expected), len(expected)))
 
     def test_a_program_ends_while_augment_runs(self):
         done = subprocess.run([sys.executable, "-c", SLOW + """
