@@ -207,9 +207,9 @@ TEST_CASE("an invalid answer is an error of its call") {
 }
 
 TEST_CASE("a process that ends is an error of its call, and the next call has a new one") {
-  bool ends = true;
+  std::atomic<bool> ends{true};
   Pool one([&](const std::string&, MutableBytes) {
-    return std::exchange(ends, false) ? "" : R"({"returned":[]})";
+    return ends.exchange(false) ? "" : R"({"returned":[]})";
   });
   CHECK(one.error(call_with()) == "augment: its process was ended by signal 9 (Killed)");
   CHECK(one.pool.call(call_with()).has_value());
@@ -257,9 +257,9 @@ TEST_CASE("a call has a longest time, after which its process is ended") {
 
 TEST_CASE("stop() ends a call, and a later start() makes new processes") {
   std::binary_semaphore in_call(0), returns(0);
-  bool waits = true;
+  std::atomic<bool> waits{true};
   Pool one([&](const std::string&, MutableBytes) -> std::string {
-    if (!std::exchange(waits, false)) return R"({"returned":[]})";
+    if (!waits.exchange(false)) return R"({"returned":[]})";
     in_call.release();
     returns.acquire();
     return "";
