@@ -50,12 +50,12 @@ RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
 
 std::uint32_t automatic_prefetch(const Catalog& catalog, const Plan& plan,
                                  const LoaderSettings& settings) {
-  constexpr std::size_t bytes = 32 << 20;
+  constexpr std::size_t bytes = 1 << 20;
   const std::size_t frames = plan.most_padded_frames(settings.rank);
   std::size_t batch = frames * catalog.frame_type().values * size_of(settings.dtype);
   if (!catalog.companions().empty())
     batch += layout_of(catalog.companions(), plan.most_rows(settings.rank), plan.most_body()).bytes;
-  const std::size_t fit = std::clamp<std::size_t>(bytes / std::max<std::size_t>(batch, 1), 2, 16);
+  const std::size_t fit = std::clamp<std::size_t>(bytes / std::max<std::size_t>(batch, 1), 3, 16);
   const std::size_t most = std::max<std::uint32_t>(settings.buffers, 2) - 1;
   return static_cast<std::uint32_t>(std::min(fit, most));
 }
