@@ -6,7 +6,6 @@ import io
 import pickle
 import subprocess
 import sys
-import time
 import unittest
 
 import numpy as np
@@ -267,10 +266,8 @@ class Counts(DatasetTest):
 class Threads(DatasetTest):
     def test_an_object_is_read_by_one_thread_if_no_number_is_given(self):
         class Reader:
-            busy = False
-
             def __len__(self):
-                return 140
+                return 4
 
             def frames(self, i):
                 return 8
@@ -279,14 +276,20 @@ class Threads(DatasetTest):
                 return str(i)
 
             def read(self, i, begin, n):
-                assert not self.busy
-                self.busy = True
-                time.sleep(0.02)  # the loop waits for longer than a period of the growth of threads
-                self.busy = False
                 return np.full(n, i, np.int16)
 
-        for _ in self.data(Reader()):
-            pass
+        def threads(streams, **keys):
+            return self.data(streams, **keys)._request.keys.get("threads")
+
+        write_wav(self.folder / "a.wav", frames_of(0, 8))
+        write_wav(self.folder / "b.wav", frames_of(1, 8))
+        labels = {"labels": {"source": Reader(), "frames_per_entry": 1}}
+        for keys in {}, {"threads": "auto"}:
+            self.assertEqual(threads(Reader(), **keys), 1)
+            self.assertEqual(threads(self.folder, companions=labels, slots=1, **keys), 1)
+            self.assertEqual(threads(Reader(), processes=2, **keys), 2)
+        self.assertEqual(threads(Reader(), threads=3), 3)
+        self.assertIsNone(threads(self.folder, slots=1))
 
 
 if __name__ == "__main__":
