@@ -33,6 +33,7 @@ struct Settings {
   std::vector<std::uint32_t> threads = {0, 1, 2};
   std::string types = "all";
   std::string folder;
+  bool read = false;
 };
 
 // Streams of equal length in memory.
@@ -92,9 +93,10 @@ class Streams final : public mt::Catalog {
   std::vector<std::byte> all_;
 };
 
-std::shared_ptr<const mt::Catalog> catalog_of(Element element, const Settings& settings) {
+std::shared_ptr<const mt::Catalog> catalog_of(Element element, const Settings& settings,
+                                              bool mapped) {
   if (settings.folder.empty()) return std::make_shared<Streams>(element, settings);
-  auto opened = mt::open_catalog({.path = settings.folder, .frames = element});
+  auto opened = mt::open_catalog({.path = settings.folder, .frames = element, .mapped = mapped});
   if (!opened) throw std::runtime_error(opened.error().message);
   return std::move(*opened);
 }
@@ -218,10 +220,12 @@ std::array<double, 3> rounds(mt::Loader& loader, Gather& gather, std::size_t kep
 
 void compare(Element from, Element dtype, const Settings& settings) {
   static constexpr const char* names[] = {"s16", "f16", "f32"};
-  const auto streams = catalog_of(from, settings);
+  // The control reads in place.
+  const auto streams = catalog_of(from, settings, !settings.read),
+             in_place = settings.read ? catalog_of(from, settings, true) : streams;
   const auto plan = plan_of(*streams, settings);
   for (const std::size_t kept : {1, 64}) {
-    Gather gather(*streams, *plan, dtype, settings, kept);
+    Gather gather(*in_place, *plan, dtype, settings, kept);
     for (const std::uint32_t threads : settings.threads) {
       mt::Loader loader(streams, plan, {.threads = threads, .buffers = 80, .dtype = dtype});
       const auto [ours, control, ratio] = threads == 0
@@ -262,7 +266,8 @@ int main(int argc, char** argv) {
       .add("--rounds", settings.rounds, "measurements of each")
       .add("--threads", settings.threads, "threads of the loader")
       .add("--types", settings.types, "s16-f32, s16-s16, f32-f32 or all")
-      .add("--folder", settings.folder, "a folder of 16-bit WAV files instead")
+      .add("--folder", settings.folder, "a folder of 16-bit WAV files instead, mapped")
+      .flag("--read", settings.read, "the files are not mapped")
       .parse(argc, argv);
   read_plan(settings);
   const auto chosen = [&](const char* types) {

@@ -208,6 +208,7 @@ def open_files(
     rate: float | None,
     channels: int | None,
     convert: bool,
+    mapped: bool,
     pipeline: str,
     companions: Iterable[tuple[str, str, int | None, int | None, str | None]],
     progress: Callable[[int, int], object],
@@ -221,6 +222,7 @@ def of_object(
     values: int,
     rate: float,
     features: bool,
+    mapped: bool,
     progress: Callable[[int, int], object],
 ) -> Catalog: ...
 def join(catalogs: list[Catalog]) -> Catalog: ...

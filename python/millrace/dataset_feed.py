@@ -20,8 +20,8 @@ _OF_POOL = {"processes", "start_method", "longest_call"}
 #: Arguments of a Dataset that are not keys of the configuration, or not as they are.
 _NO_KEYS = {"streams", "companions", "augment", "pipeline", "stride", "first_step", "progress", *_OF_POOL}
 #: Arguments that determine the catalog.
-_OF_CATALOG = {"streams", "rate", "channels", "dim", "frames", "dtype", "convert", "companions", "pipeline", "split", "part", "max_stream",
-               *_OF_POOL}
+_OF_CATALOG = {"streams", "rate", "channels", "dim", "frames", "dtype", "convert", "mapped", "companions", "pipeline", "split", "part",
+               "max_stream", *_OF_POOL}
 #: Arguments that leave the plan as it is.
 _OF_PROCESS = {"rank", "world", "device", "prefetch", "threads", "buffers", "on_error", "stride", "first_step", "progress",
                *_OF_POOL}

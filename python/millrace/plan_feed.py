@@ -255,8 +255,8 @@ def _open_part(part: Part, request: Request, element: str | None, files: list[Fi
     keys = request.keys
     if part.paths:
         return _core.open_files(part.paths, element, keys.get("dtype") or "f32", keys.get("rate"),
-                                keys.get("dim") or keys.get("channels"), keys.get("convert", False), request.pipeline,
-                                files, progress, _warn, extent)
+                                keys.get("dim") or keys.get("channels"), keys.get("convert", False), keys.get("mapped", False),
+                                request.pipeline, files, progress, _warn, extent)
     streams = SourceOfStreams(part.source, element)
     if not isinstance(part.source, Arrays):  # threads read them in place
         streams.read_in(processes, type(part.source).__name__)
@@ -271,7 +271,7 @@ def _open_part(part: Part, request: Request, element: str | None, files: list[Fi
         raise ValueError(f"rate={rate}: the streams have a rate of {own}")
     default = _RATES[features]
     catalog = _core.of_object(streams, len(part.source), streams.element, streams.values, float(rate or own or default),
-                              features, progress)
+                              features, keys.get("mapped", False), progress)
     own_companions = getattr(part.source, "companions", None) or {}
     objects = {name: source for name, source in own_companions.items() if not is_file(source)}
     files = [*files, *((name, os.fspath(source), None, None, None) for name, source in own_companions.items() if is_file(source))]

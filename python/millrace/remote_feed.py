@@ -319,4 +319,4 @@ def _check_keys(keys: Mapping[str, Any]) -> None:
             raise ValueError(f"{key}={given!r}: the server of the batches chooses it; a trainer has {', '.join(_KEYS)}")
 
 
-_DEFAULTS = {"frames": "auto", "convert": False, "seed": 0, "shuffle": True, "drop_last": True, "on_error": "raise"}
+_DEFAULTS = {"frames": "auto", "convert": False, "mapped": False, "seed": 0, "shuffle": True, "drop_last": True, "on_error": "raise"}

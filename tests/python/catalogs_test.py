@@ -85,14 +85,15 @@ class Catalogs(DatasetTest):
         samples = arrays(*LENGTHS)
         self.check(samples, [array / np.float32(32768) for array in samples], ["0", "1", "2", "3"], frames="f32")
 
-    def test_npy_files_are_mapped(self):
+    def test_npy_files_are_read_or_mapped(self):
         for i, array in enumerate(features()):
             (self.folder / "npy" / "sub").mkdir(parents=True, exist_ok=True)
             np.save(self.folder / "npy" / "sub" / f"{i}.npy", np.asfortranarray(array) if i == 2 else array)
         streams = millrace.catalogs.NpyFiles(self.folder / "npy", rate=50)
         self.assertIsInstance(streams._place(0), tuple)
         self.assertIsNone(streams._place(2))
-        self.assertEqual(self.check(streams, features(), [f"sub/{i}" for i in range(4)]).rate, 50)
+        for mapped in False, True:
+            self.assertEqual(self.check(streams, features(), [f"sub/{i}" for i in range(4)], mapped=mapped).rate, 50)
         with self.assertRaisesRegex(FileNotFoundError, "no .npy files"):
             millrace.catalogs.NpyFiles(self.folder / "none")
 

@@ -58,6 +58,7 @@ class AudioCatalogReader final : public CatalogReader {
                       .channels = type.values,
                       .place = indexed.place,
                       .element = type.element,
+                      .mapped = catalog_.mapped(),
                       .before = indexed.before,
                       .behind = indexed.behind};
     if (is_converted(indexed, type))
@@ -99,11 +100,12 @@ class AudioCatalogReader final : public CatalogReader {
 
 }  // namespace
 
-AudioCatalog::AudioCatalog(AudioIndex index, const FrameType& type)
+AudioCatalog::AudioCatalog(AudioIndex index, const FrameType& type, bool mapped)
     : index_(std::move(index.index)),
       opened_(std::move(index.path)),
       base_(std::move(index.base)),
       type_(type),
+      mapped_(mapped),
       converts_(index_.is_mixed() || index_.frame_type().rate != type.rate),
       digest_(digest_of(index_, type)) {}
 

@@ -16,8 +16,9 @@ namespace millrace::training {
 // another rate or other channels than those of the catalog are converted.
 class AudioCatalog final : public Catalog {
  public:
-  // `type`: of the frames. Before the first reader: conversions_of() has no fault.
-  AudioCatalog(AudioIndex index, const FrameType& type);
+  // `type`: of the frames. `mapped`: as CatalogSettings. Before the first reader: conversions_of()
+  // has no fault.
+  AudioCatalog(AudioIndex index, const FrameType& type, bool mapped);
 
   const FrameType& frame_type() const override { return type_; }
   std::uint64_t size() const override { return index_.size(); }
@@ -39,12 +40,14 @@ class AudioCatalog final : public Catalog {
   std::string index_command() const;
   // The folder that relative paths in `meta` are relative to.
   const std::string& base() const { return base_; }
+  bool mapped() const { return mapped_; }
 
  private:
   const Index index_;
   const std::string opened_;  // the folder or the manifest; empty: files
   const std::string base_;
   const FrameType type_;
+  const bool mapped_;
   const bool converts_;  // the rate of some files
   const std::uint64_t digest_;
 };

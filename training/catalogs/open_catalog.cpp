@@ -72,7 +72,7 @@ OpenedCatalog open_audio(const std::string& path, std::vector<std::string> files
                             .skips = settings.skips});
   if (!index) return index.error();
   const FrameType type = type_of(index->index, settings);
-  auto catalog = std::make_shared<AudioCatalog>(std::move(*index), type);
+  auto catalog = std::make_shared<AudioCatalog>(std::move(*index), type, settings.mapped);
   if (!matches(type, settings)) {
     const std::string first = catalog->path(0);
     return CatalogError{mismatch(first, type, settings) +

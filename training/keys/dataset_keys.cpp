@@ -150,6 +150,7 @@ constexpr std::array readers{
     KeyReader{"frames", with<&Keys::frames, read_frames>},
     KeyReader{"dtype", with<&Keys::dtype, read_element>},
     KeyReader{"convert", with<&Keys::convert, read_flag>},
+    KeyReader{"mapped", with<&Keys::mapped, read_flag>},
     KeyReader{"seed", count<&Keys::plan, &Options::seed, 0>},
     KeyReader{"shuffle", with<&Keys::plan, &Options::shuffle, read_flag>},
     KeyReader{"shuffle_window", count<&Keys::plan, &Options::shuffle_window, 0>},

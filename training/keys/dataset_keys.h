@@ -38,6 +38,7 @@ struct DatasetKeys {
   std::optional<Element> frames;          // nullopt: "auto"
   std::optional<Element> dtype;           // the tensor's; nullopt: like the frames
   bool convert = false;                   // audio of other rates and channels
+  bool mapped = false;                    // files are mapped
 
   std::vector<SplitPart> split;           // sorted by name
   std::optional<std::string> part;        // one name of `split`, or train

@@ -38,6 +38,7 @@ OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress,
                            .rate = keys.rate,
                            .channels = keys.dim ? keys.dim : keys.channels,
                            .convert = keys.convert,
+                           .mapped = keys.mapped,
                            .companions = keys.companions,
                            .progress = progress,
                            .warn = warn};

@@ -17,14 +17,14 @@ namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-using training::CheckedMapping;
 using training::DataFault;
 using training::ReadError;
+using training::StoredFile;
 
 // Python reads at least this much at once: a call costs about as much as a copy of this.
 constexpr std::size_t block_bytes = 128 << 10;
 
-constexpr std::size_t most_mapped = 256;  // files of a column that no reader needs, per thread
+constexpr std::size_t most_open = 64;  // files of a column that no reader needs, per thread
 
 }  // namespace
 
@@ -57,19 +57,19 @@ void ArrayColumn::add(std::uint64_t length) {
   added = {nb::cast<std::uint64_t>(place[1]), found->second};
 }
 
-Result<ArrayFiles::File, ReadError> ArrayFiles::map(std::uint32_t number) {
-  if (const auto found = mapped_.find(number); found != mapped_.end()) {
-    if (found->second->check()) return found->second;
-    mapped_.erase(found);
+Result<ArrayFiles::File, ReadError> ArrayFiles::open(std::uint32_t number) {
+  if (const auto found = open_.find(number); found != open_.end()) {
+    if (found->second->is_current()) return found->second;
+    open_.erase(found);
     std::erase(order_, number);
   }
-  auto opened = CheckedMapping::open(column_.files_[number]);
+  auto opened = StoredFile::open(column_.files_[number], column_.type_.mapped);
   if (!opened) return opened.error();
-  auto file = std::make_shared<CheckedMapping>(std::move(*opened));
+  auto file = std::make_shared<const StoredFile>(std::move(*opened));
   order_.push_back(number);
-  mapped_.emplace(number, file);
-  if (order_.size() > most_mapped) {
-    mapped_.erase(order_.front());
+  open_.emplace(number, file);
+  if (order_.size() > most_open) {
+    open_.erase(order_.front());
     order_.pop_front();
   }
   return file;
@@ -87,23 +87,24 @@ Result<ArrayReader, ReadError> ArrayReader::open(ArrayFiles& files, std::uint64_
     reader.in_place_ = Bytes(reinterpret_cast<const std::byte*>(place.offset), bytes);
     return reader;
   }
-  auto file = files.map(place.file);
+  auto file = files.open(place.file);
   if (!file) return file.error();
-  reader.file_ = std::move(*file);
-  const Bytes all = reader.file_->bytes();
-  if (place.offset > all.size() || all.size() - place.offset < bytes)
+  const std::uint64_t size = (*file)->size();
+  if (place.offset > size || size - place.offset < bytes)
     return ReadError{DataFault::length, column.files_[place.file] + ": is shorter than its index"};
-  reader.in_place_ = all.subspan(place.offset, bytes);
+  reader.file_ = std::move(*file);
+  reader.offset_ = place.offset;
   return reader;
 }
 
 Result<Bytes, ReadError> ArrayReader::read(std::uint64_t begin, std::uint64_t count) {
   const std::size_t size = column_->type_.bytes;
-  if (in_place_) {
-    if (file_)
-      if (const auto checked = file_->check(); !checked) return checked.error();
-    const Bytes items = in_place_->subspan(begin * size, count * size);
-    if (const auto checked = check(items, begin); !checked) return checked.error();
+  if (in_place_ || file_) {
+    const auto items =
+        in_place_ ? Result<Bytes, ReadError>(in_place_->subspan(begin * size, count * size))
+                  : file_->read(offset_ + begin * size, count * size, file_block_);
+    if (!items) return items;
+    if (const auto checked = check(*items, begin); !checked) return checked.error();
     return items;
   }
   const std::uint64_t have = block_.size() / size;

@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "input/sample_format.h"
 #include "python/extension/datasets/kept_object.h"
-#include "training/catalogs/frames/checked_mapping.h"
+#include "training/catalogs/frames/stored_file.h"
 #include "training/contract/catalog.h"
 #include "training/processes/process_pool.h"
 
@@ -27,11 +27,12 @@ struct ItemType {
   std::size_t bytes = 0;  // size of an item
   std::optional<SampleFormat> floats =
       {};                 // type of its values, if reads check that they are finite
+  bool mapped = false;    // files are mapped, as StoredFile::open()
   std::string noun = {};  // for errors: "frames", or "companion 'vad'"
 };
 
-// Arrays of Python, one for each stream. An array in memory or in a file is read in place, without
-// the GIL. Others are read in blocks by a call of Python.
+// Arrays of Python, one for each stream. An array in memory is read in place, and one in a file is
+// read from there, without the GIL. Others are read in blocks by a call of Python.
 //
 // The Python object has `read(stream, begin, count)`, which returns a contiguous array of the
 // column's type, and `place(stream)`: an array in memory, a pair of path and offset, or None. It
@@ -70,21 +71,20 @@ class ArrayColumn {
   std::unordered_map<std::string, std::uint32_t> numbers_;  // indexes of files_
 };
 
-// The mapped files of a column. A file stays mapped while a reader has it. Those that were mapped
-// last stay longer: a file that is mapped again in each epoch costs page faults.
-// Confined to one thread.
+// The open files of a column. A file stays open while a reader has it. Those that were opened last
+// stay longer: several streams may be in one file. Confined to one thread.
 class ArrayFiles {
  public:
   explicit ArrayFiles(const ArrayColumn& column) : column_(column) {}
 
  private:
   friend class ArrayReader;
-  using File = std::shared_ptr<training::CheckedMapping>;
-  Result<File, training::ReadError> map(std::uint32_t number);
+  using File = std::shared_ptr<const training::StoredFile>;
+  Result<File, training::ReadError> open(std::uint32_t number);
 
   const ArrayColumn& column_;
-  std::unordered_map<std::uint32_t, File> mapped_;
-  std::deque<std::uint32_t> order_;  // the keys of mapped_, in the order of mapping
+  std::unordered_map<std::uint32_t, File> open_;
+  std::deque<std::uint32_t> order_;  // the keys of open_, in the order of opening
 };
 
 // Reads one stream of a column. Confined to one thread.
@@ -98,7 +98,7 @@ class ArrayReader {
   Result<Bytes, training::ReadError> read(std::uint64_t begin, std::uint64_t count);
   // The path of its file. Empty without a file.
   std::string file() const;
-  std::size_t memory() const { return block_.capacity(); }
+  std::size_t memory() const { return block_.capacity() + file_block_.memory(); }
 
  private:
   ArrayReader(const ArrayColumn& column, std::uint64_t stream, std::uint64_t length)
@@ -113,6 +113,8 @@ class ArrayReader {
   const ArrayColumn* column_;
   std::uint64_t stream_, length_;
   ArrayFiles::File file_;
+  std::uint64_t offset_ = 0;  // in the file
+  training::StoredFile::Block file_block_;
   std::optional<Bytes> in_place_;
   std::vector<std::byte> block_;
   std::uint64_t block_begin_ = 0;

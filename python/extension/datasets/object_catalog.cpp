@@ -52,8 +52,8 @@ class ObjectReaders final : public CatalogReader {
 }  // namespace
 
 ObjectCatalog::ObjectCatalog(const nb::object& source, std::uint64_t streams, const FrameType& type,
-                             const nb::callable& progress)
-    : type_(type), column_(source, {.bytes = type.bytes(), .noun = "frames"}) {
+                             bool mapped, const nb::callable& progress)
+    : type_(type), column_(source, {.bytes = type.bytes(), .mapped = mapped, .noun = "frames"}) {
   training::StreamDigest digest;
   digest.add(name_of(type.element));
   digest.add(std::uint64_t{type.values});

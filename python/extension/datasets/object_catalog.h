@@ -26,11 +26,11 @@ namespace millrace::python {
 // functions of an ArrayColumn.
 class ObjectCatalog final : public training::Catalog {
  public:
-  // `progress` is called with the streams that are read, and their total. Requires: the GIL. Throws
-  // nanobind::python_error: those of the object, after Ctrl-C, and a ValueError for wrong lengths
-  // or events, or for a name that two streams have.
+  // `mapped`: as ItemType. `progress` is called with the streams that are read, and their total.
+  // Requires: the GIL. Throws nanobind::python_error: those of the object, after Ctrl-C, and a
+  // ValueError for wrong lengths or events, or for a name that two streams have.
   ObjectCatalog(const nanobind::object& source, std::uint64_t streams, const FrameType& type,
-                const nanobind::callable& progress);
+                bool mapped, const nanobind::callable& progress);
 
   const FrameType& frame_type() const override { return type_; }
   std::uint64_t size() const override { return lengths_.size(); }

@@ -60,7 +60,7 @@ std::vector<CompanionSource> sources_from(nb::iterable entries) {
 // as in CatalogSettings.
 OpenedCatalog open_files(nb::iterable paths, std::optional<std::string> element,
                          const std::string& deep, std::optional<double> rate,
-                         std::optional<std::uint32_t> channels, bool convert,
+                         std::optional<std::uint32_t> channels, bool convert, bool mapped,
                          const std::string& pipeline, nb::iterable companions,
                          const nb::callable& progress, const nb::callable& warn,
                          const std::string& extent) {
@@ -72,6 +72,7 @@ OpenedCatalog open_files(nb::iterable paths, std::optional<std::string> element,
   settings.rate = rate;
   settings.channels = channels;
   settings.convert = convert;
+  settings.mapped = mapped;
   settings.pipeline = pipeline;
   settings.companions = sources_from(companions);
   settings.extent = extent;
@@ -108,10 +109,10 @@ OpenedCatalog with_objects(const OpenedCatalog& opened, nb::iterable entries) {
 }
 
 OpenedCatalog of_object(const nb::object& source, std::uint64_t streams, const std::string& element,
-                        std::uint32_t values, double rate, bool features,
+                        std::uint32_t values, double rate, bool features, bool mapped,
                         const nb::callable& progress) {
   const FrameType type{named<Element>(element), values, rate, features};
-  return {std::make_shared<ObjectCatalog>(source, streams, type, progress)};
+  return {std::make_shared<ObjectCatalog>(source, streams, type, mapped, progress)};
 }
 
 OpenedCatalog joined(const std::vector<const OpenedCatalog*>& parts) {
@@ -220,8 +221,8 @@ void add_catalogs(nb::module_& module) {
   module.def("is_file_of_audio", &training::is_file_of_audio);
   module.def("open_files", &open_files, nb::arg("paths"), nb::arg("element").none(),
              nb::arg("deep"), nb::arg("rate").none(), nb::arg("channels").none(),
-             nb::arg("convert"), nb::arg("pipeline"), nb::arg("companions"), nb::arg("progress"),
-             nb::arg("warn"), nb::arg("extent"));
+             nb::arg("convert"), nb::arg("mapped"), nb::arg("pipeline"), nb::arg("companions"),
+             nb::arg("progress"), nb::arg("warn"), nb::arg("extent"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
   nb::class_<training::CompanionRatio>(module, "CompanionRatio")

@@ -71,7 +71,7 @@ class Arrays:
 
 
 class NpyFiles:
-    """``.npy`` files, each a stream: an array [frames] or [frames, values]. The files are mapped and read in place.
+    """``.npy`` files, each a stream: an array [frames] or [frames, values]. The threads of a Dataset read them.
 
     The name of a stream is the path of its file in the folder, without the extension.
     """

@@ -18,7 +18,7 @@ class Hdf5:
 
     A sequence is a stream, and its tag is the name. The targets are companions. Needs h5py.
 
-    Data sets that are neither compressed nor chunked are mapped and read in place.
+    Data sets that are neither compressed nor chunked are read without h5py, by the threads of a Dataset.
     """
 
     def __init__(

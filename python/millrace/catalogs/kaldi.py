@@ -24,7 +24,7 @@ class Kaldi:
     """The matrices of a Kaldi ``.scp`` file, or the audio of a ``wav.scp``, each a stream. The key is the name. Needs
     kaldiio.
 
-    Uncompressed matrices of floats in files are mapped and read in place. Others are read whole, by kaldiio.
+    Uncompressed matrices of floats in files are read by the threads of a Dataset. Others are read whole, by kaldiio.
     """
 
     def __init__(

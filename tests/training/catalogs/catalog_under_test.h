@@ -111,16 +111,4 @@ struct CountedSettings {
   }
 };
 
-// Returns when the readers of mapped files look at them again.
-inline void await_check() {
-  const auto now = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-    return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
-  };
-  const auto begin = now();
-  while (now() < begin + 11) {
-  }
-}
-
 }  // namespace millrace::training

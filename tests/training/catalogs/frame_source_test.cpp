@@ -55,6 +55,17 @@ TEST_CASE("any order of reads gives the frames of the file") {
   }
 }
 
+TEST_CASE("a mapped file has the frames of one that is read") {
+  AudioFolder folder;
+  const Samples all = folder.add("a.wav", 30'000, 1);
+  const auto open = [&](Element element, bool mapped) {
+    return open_good({.path = folder.path(), .frames = element, .mapped = mapped});
+  };
+  CHECK(read_all<std::int16_t>(*open(Element::s16, true), 0) == all);
+  CHECK(read_all<float>(*open(Element::f32, true), 0) ==
+        read_all<float>(*open(Element::f32, false), 0));
+}
+
 TEST_CASE("a stream that starts at a later frame has the same frames") {
   const OneFile file(formats[GENERATE(range(0, 5))]);
   const auto reader = file.catalog->reader();

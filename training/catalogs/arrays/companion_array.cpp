@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "training/catalogs/arrays/npy_header.h"
-#include "training/catalogs/frames/checked_mapping.h"
 #include "training/catalogs/frames/frame_source.h"
+#include "training/catalogs/frames/stored_file.h"
 #include "training/catalogs/index/audio_scan.h"
 
 namespace millrace::training {
@@ -29,21 +29,22 @@ std::optional<Shape> shape_of(const NpyHeader& header) {
 
 class NpyArray final : public CompanionArray {
  public:
-  NpyArray(CheckedMapping file, const Shape& shape, std::uint64_t begin)
+  NpyArray(StoredFile file, const Shape& shape, std::uint64_t begin)
       : file_(std::move(file)), shape_(shape), begin_(begin) {}
 
   const Shape& shape() const override { return shape_; }
   Result<Bytes, ReadError> entries(EntryRange range) override {
-    if (const auto checked = file_.check(); !checked) return checked.error();
+    if (range.count == 0) return Bytes();
     const std::uint64_t entry = size_of(shape_.element) * shape_.values;
-    return file_.bytes().subspan(begin_ + range.begin * entry, range.count * entry);
+    return file_.read(begin_ + range.begin * entry, range.count * entry, block_);
   }
-  std::size_t memory() const override { return 0; }
-  bool is_current() override { return file_.check().has_value(); }
-  std::size_t descriptors() const override { return 0; }
+  std::size_t memory() const override { return block_.memory(); }
+  bool is_current() override { return file_.is_current(); }
+  std::size_t descriptors() const override { return file_.descriptors(); }
 
  private:
-  CheckedMapping file_;
+  StoredFile file_;
+  StoredFile::Block block_;
   const Shape shape_;
   const std::uint64_t begin_;
 };
@@ -77,15 +78,17 @@ CompanionElement companion_element(Element element) {
 }  // namespace
 
 OpenedArray open_npy(const std::string& path) {
-  auto file = CheckedMapping::open(path);
+  auto file = StoredFile::open(path);
   if (!file) return file.error();
-  const Bytes bytes = file->bytes();
-  const auto header = parse_npy_header(bytes.first(std::min(bytes.size(), longest_npy_header)));
+  StoredFile::Block block;
+  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), longest_npy_header), block);
+  if (!head) return head.error();
+  const auto header = parse_npy_header(*head);
   if (!header) return ReadError{DataFault::format, path + ": " + header.error()};
   const auto shape = shape_of(*header);
   if (!shape) return ReadError{DataFault::format, path + ": has a shape that is not supported"};
   const std::uint64_t entry = size_of(shape->element) * shape->values;
-  if (header->begin > bytes.size() || shape->entries > (bytes.size() - header->begin) / entry)
+  if (header->begin > file->size() || shape->entries > (file->size() - header->begin) / entry)
     return ReadError{DataFault::length, path + ": ends before its last entry"};
   return std::make_unique<NpyArray>(std::move(*file), *shape, header->begin);
 }

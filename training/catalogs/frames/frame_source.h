@@ -31,6 +31,7 @@ struct AudioStream {
   std::uint32_t channels = 1;
   std::uint64_t place = 0;  // as IndexedStream::place
   Element element = Element::s16;
+  bool mapped = false;  // as StoredFile::open()
   // The stream is a part of the file: frames of the file before it and behind it.
   std::uint64_t before = 0, behind = 0;
   // The rate or the channels of the part are converted.
@@ -43,7 +44,7 @@ struct AudioStream {
   std::optional<Conversion> conversion{};
 };
 
-// Maps the file if it can be mapped. The error is for a file that is missing or shorter.
+// The error is for a file that is missing or shorter.
 Result<std::unique_ptr<FrameSource>, ReadError> open_frames(const AudioStream& stream);
 
 }  // namespace millrace::training

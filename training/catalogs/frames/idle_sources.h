@@ -12,7 +12,7 @@ namespace millrace::training {
 
 // The files of a thread that were read last and are not in use. A stream that is opened again for
 // its next row is then not decoded from its beginning, and the file of one that is opened again in
-// the next epoch is not mapped again. Those that have been unused for longest are closed if there
+// the next epoch is at hand. Those that have been unused for longest are closed if there
 // are too many. `Source` has the functions is_current(), memory() and descriptors(). Confined to
 // one thread.
 template <class Source>

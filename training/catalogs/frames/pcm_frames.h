@@ -6,26 +6,26 @@
 #include <memory>
 #include <vector>
 
-#include "training/catalogs/frames/checked_mapping.h"
 #include "training/catalogs/frames/frame_source.h"
+#include "training/catalogs/frames/stored_file.h"
 
 namespace millrace::training {
 
-// The frames of a WAV file of 16-bit PCM, read in place from mapped memory. Other types of frames
-// are converted from there.
-class MappedFrames final : public FrameSource {
+// The frames of a WAV file of 16-bit PCM, as they are or converted to another type.
+class PcmFrames final : public FrameSource {
  public:
   static Result<std::unique_ptr<FrameSource>, ReadError> open(const AudioStream& stream);
 
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override;
-  std::size_t memory() const override { return converted_.capacity(); }
-  bool is_current() override { return file_.check().has_value(); }
-  std::size_t descriptors() const override { return 0; }
+  std::size_t memory() const override { return block_.memory() + converted_.capacity(); }
+  bool is_current() override { return file_.is_current(); }
+  std::size_t descriptors() const override { return file_.descriptors(); }
 
  private:
-  MappedFrames(const AudioStream& stream, CheckedMapping file);
+  PcmFrames(const AudioStream& stream, StoredFile file);
   const AudioStream stream_;
-  CheckedMapping file_;
+  StoredFile file_;
+  StoredFile::Block block_;
   std::vector<std::byte> converted_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/frames/mapped_frames.h"
+#include "training/catalogs/frames/pcm_frames.h"
 
 #include <algorithm>
 #include <string>
@@ -20,32 +20,30 @@ std::uint64_t file_bytes(const AudioStream& stream) {
 
 }  // namespace
 
-Result<std::unique_ptr<FrameSource>, ReadError> MappedFrames::open(const AudioStream& stream) {
-  auto file = CheckedMapping::open(stream.path);
+Result<std::unique_ptr<FrameSource>, ReadError> PcmFrames::open(const AudioStream& stream) {
+  auto file = StoredFile::open(stream.path, stream.mapped);
   if (!file) return file.error();
-  const std::uint64_t size = file->bytes().size();
+  const std::uint64_t size = file->size();
   if (size < file_bytes(stream)) {
     const std::uint64_t left = (size - std::min(size, stream.place)) / frame_bytes(stream);
     const std::uint64_t all = stream.before + stream.frames + stream.behind;
     return ReadError{DataFault::length, stream.path + ": ends after " + std::to_string(left) +
                                             " of " + std::to_string(all) + " frames"};
   }
-  return std::unique_ptr<FrameSource>(new MappedFrames(stream, std::move(*file)));
+  return std::unique_ptr<FrameSource>(new PcmFrames(stream, std::move(*file)));
 }
 
-MappedFrames::MappedFrames(const AudioStream& stream, CheckedMapping file)
+PcmFrames::PcmFrames(const AudioStream& stream, StoredFile file)
     : stream_(stream), file_(std::move(file)) {}
 
-Result<Bytes, ReadError> MappedFrames::frames(std::uint64_t begin, std::uint64_t count) {
-  if (const auto checked = file_.check(); !checked) return checked.error();
+Result<Bytes, ReadError> PcmFrames::frames(std::uint64_t begin, std::uint64_t count) {
   if (count == 0) return Bytes();
-  const Bytes samples =
-      file_.bytes().subspan(stream_.place + (stream_.before + begin) * frame_bytes(stream_),
-                            count * frame_bytes(stream_));
-  if (stream_.element == Element::s16) return samples;
+  const auto samples = file_.read(stream_.place + (stream_.before + begin) * frame_bytes(stream_),
+                                  count * frame_bytes(stream_), block_);
+  if (!samples || stream_.element == Element::s16) return samples;
   const std::size_t values = count * stream_.channels;
   converted_.resize(std::max(converted_.size(), values * size_of(stream_.element)));
-  value_kernel(SampleFormat::s16le, stream_.element)(samples.data(), converted_.data(), values);
+  value_kernel(SampleFormat::s16le, stream_.element)(samples->data(), converted_.data(), values);
   return Bytes(converted_).first(values * size_of(stream_.element));
 }
 
