@@ -163,8 +163,23 @@ def tf_data(folder, kind):
         yield tuple(torch.from_dlpack(tf.experimental.dlpack.to_dlpack(tensor)) for tensor in batch)
 
 
+def tf_data_reads(folder, kind):
+    """The WAV files, decoded by TensorFlow. Its rows have no slots: they are those of 64 files at a time."""
+    import tensorflow as tf
+
+    def chunks(path):
+        samples, _ = tf.audio.decode_wav(tf.io.read_file(path))
+        return tf.data.Dataset.from_tensor_slices(tf.reshape(samples, [-1, corpus.WIDTH]))
+
+    files = tf.data.Dataset.from_tensor_slices([str(path) for path in corpus.paths(folder, "s16")]).shuffle(corpus.STREAMS)
+    flags = torch.full((corpus.ROWS,), RESET, dtype=torch.uint8)
+    for batch in files.interleave(chunks, cycle_length=corpus.ROWS).batch(corpus.ROWS, drop_remainder=True).repeat().prefetch(2):
+        yield torch.from_dlpack(tf.experimental.dlpack.to_dlpack(batch)), ALL_ROWS, flags, SIZES
+
+
 CONTESTANTS = {each.__name__: each for each in (
-    millrace, millrace_mapped, millrace_fills_in_next, bare_gather, torch_best, torch_two_workers, torch_documented, grain, tf_data)}
+    millrace, millrace_mapped, millrace_fills_in_next, bare_gather, torch_best, torch_two_workers, torch_documented, grain, tf_data,
+    tf_data_reads)}
 
 
 def main():

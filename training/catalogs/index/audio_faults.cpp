@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "schemas/text.h"
@@ -36,34 +37,31 @@ std::optional<FilePart> part_of(const ManifestEntry& entry, const ScannedFile& f
   return FilePart{.before = before, .frames = static_cast<std::uint64_t>(end) - before};
 }
 
-AudioFaults::AudioFaults(const std::vector<ManifestEntry>& entries,
-                         const std::vector<std::string>& paths,
+AudioFaults::AudioFaults(const std::vector<ManifestEntry>& entries, const PathOf& path,
                          const std::vector<ScannedFile>& files, bool mixed)
-    : reasons_(files.size()) {
-  choose_format(paths, files);
+    : files_(files.size()) {
+  choose_format(path, files);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const ScannedFile& file = files[i];
     std::string reason = file.error;
     if (reason.empty() && !mixed && (file.rate != rate_ || file.channels != channels_))
       reason = "has " + format_text(file.rate, file.channels) + ", but " + usual_ + " has " +
                format_text(rate_, channels_) + "; set convert = true, or convert it: " +
-               conversion_command(paths[i], rate_, channels_);
+               conversion_command(path(i), rate_, channels_);
     if (reason.empty() && !part_of(entries[i], file))
       reason = "does not have the part of the stream \"" + entries[i].name + "\": it has " +
                std::to_string(file.frames) + " frames";
-    if (reason.empty()) continue;
-    reasons_[i] = paths[i] + ": " + reason;
-    ++bad_;
+    if (!reason.empty()) reasons_[i] = path(i) + ": " + reason;
   }
 }
 
 // The first one of those that most files have.
-void AudioFaults::choose_format(const std::vector<std::string>& paths,
-                                const std::vector<ScannedFile>& files) {
+void AudioFaults::choose_format(const PathOf& path, const std::vector<ScannedFile>& files) {
   std::map<std::pair<double, std::uint32_t>, std::size_t> counts;
   for (const ScannedFile& file : files)
     if (file.error.empty()) ++counts[{file.rate, file.channels}];
   std::size_t most = 0;
+  std::optional<std::size_t> usual;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!files[i].error.empty()) continue;
     const std::size_t count = counts[{files[i].rate, files[i].channels}];
@@ -71,22 +69,20 @@ void AudioFaults::choose_format(const std::vector<std::string>& paths,
     most = count;
     rate_ = files[i].rate;
     channels_ = files[i].channels;
-    usual_ = paths[i];
+    usual = i;
   }
+  if (usual) usual_ = path(*usual);
 }
 
 std::string AudioFaults::text() const {
-  std::string text;
-  std::size_t listed = 0;
-  for (const std::string& reason : reasons_) {
-    if (reason.empty() || listed == most_listed) continue;
-    text += (bad_ > 1 ? "\n  " : "") + reason;
-    ++listed;
-  }
-  if (bad_ == 1) return text;
-  if (bad_ > listed) text += "\n  and " + std::to_string(bad_ - listed) + " more";
-  return std::to_string(bad_) + " of " + std::to_string(reasons_.size()) +
-         " files cannot be used:" + text;
+  const std::size_t bad = reasons_.size();
+  if (bad == 1) return reasons_.begin()->second;
+  std::string text =
+      std::to_string(bad) + " of " + std::to_string(files_) + " files cannot be used:";
+  for (const auto& [file, reason] : reasons_ | std::views::take(most_listed))
+    text += "\n  " + reason;
+  if (bad > most_listed) text += "\n  and " + std::to_string(bad - most_listed) + " more";
+  return text;
 }
 
 std::string conversion_command(const std::string& path, double rate, std::uint32_t channels) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,12 +30,12 @@ class AudioFaults {
   static constexpr std::size_t most_listed = 20;
 
   // Requires: at least one file, and vectors of equal sizes.
-  AudioFaults(const std::vector<ManifestEntry>& entries, const std::vector<std::string>& paths,
+  AudioFaults(const std::vector<ManifestEntry>& entries, const PathOf& path,
               const std::vector<ScannedFile>& files, bool mixed);
 
-  bool is_good(std::size_t file) const { return reasons_[file].empty(); }
-  bool any() const { return bad_ > 0; }
-  std::size_t good() const { return reasons_.size() - bad_; }
+  bool is_good(std::size_t file) const { return !reasons_.contains(file); }
+  bool any() const { return !reasons_.empty(); }
+  std::size_t good() const { return files_ - reasons_.size(); }
   // Those of most of the good files.
   double rate() const { return rate_; }
   std::uint32_t channels() const { return channels_; }
@@ -43,13 +44,13 @@ class AudioFaults {
   std::string text() const;
 
  private:
-  void choose_format(const std::vector<std::string>& paths, const std::vector<ScannedFile>& files);
+  void choose_format(const PathOf& path, const std::vector<ScannedFile>& files);
 
   double rate_ = 1;
   std::uint32_t channels_ = 1;
-  std::string usual_;                 // the first file of this format
-  std::vector<std::string> reasons_;  // with the path; empty: the file is good
-  std::size_t bad_ = 0;
+  std::string usual_;  // the first file of this format
+  std::size_t files_;
+  std::map<std::size_t, std::string> reasons_;  // the bad files, each with its path
 };
 
 // "16000 Hz and 1 channel"

@@ -86,10 +86,9 @@ List list_of_files(const std::vector<std::string>& files, const std::string& bas
 // The headers of an older index, for files that have not changed.
 class KnownFiles {
  public:
-  // `entries` and `paths` must outlive it.
-  KnownFiles(std::vector<Index> indexes, const std::vector<ManifestEntry>& entries,
-             const std::vector<std::string>& paths)
-      : indexes_(std::move(indexes)), entries_(entries), paths_(paths) {
+  // `entries` must outlive it.
+  KnownFiles(std::vector<Index> indexes, const std::vector<ManifestEntry>& entries, PathOf path)
+      : indexes_(std::move(indexes)), entries_(entries), path_(std::move(path)) {
     if (indexes_.empty() || !indexes_.front().settled()) return;
     streams_.reserve(indexes_.front().size());
     for (std::uint64_t i = 0; i < indexes_.front().size(); ++i)
@@ -101,7 +100,7 @@ class KnownFiles {
     if (found == streams_.end()) return std::nullopt;
     const Index& index = indexes_.front();
     const IndexedStream stream = index.stream(found->second);
-    if (state_of(paths_[entry]) != stream.file) return std::nullopt;
+    if (state_of(path_(entry)) != stream.file) return std::nullopt;
     return ScannedFile{.frames = stream.before + stream.frames + stream.behind,
                        .rate = static_cast<double>(stream.rate),
                        .channels = stream.channels,
@@ -113,7 +112,7 @@ class KnownFiles {
  private:
   const std::vector<Index> indexes_;
   const std::vector<ManifestEntry>& entries_;
-  const std::vector<std::string>& paths_;
+  const PathOf path_;
   std::unordered_map<std::string_view, std::uint64_t> streams_;
 };
 
@@ -148,48 +147,67 @@ IndexedStream stream_of(const ManifestEntry& entry, const ScannedFile& file) {
           .deep = file.deep};
 }
 
-// Makes an index, and writes it if it can be written. Bad files are left out of it.
-Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& settings, bool folder,
-                                 const std::string& base) {
+// The headers of the files of a catalog. Bad files are left out of the index.
+struct Scanned {
+  IndexBuilder builder;
+  AudioFaults faults;
+  bool settled;
+};
+Result<Scanned, CatalogError> scan(IndexPlace& place, const AudioIndexSettings& settings,
+                                   bool folder, const std::string& base, bool written) {
   const std::string& path = settings.files.empty() ? settings.path : settings.files.front();
-  const bool written = place.begin();
   const std::int64_t begun = written ? place.now() : 0;
   const List listed = !settings.files.empty() ? list_of_files(settings.files, base)
                       : folder                ? list_of_folder(path)
                                               : list_of_manifest(path);
   if (!listed) return listed.error();
+  const auto& entries = listed->entries;
   std::vector<std::string_view> names;
-  for (const ManifestEntry& entry : listed->entries) names.push_back(entry.name);
+  std::size_t texts = 0;
+  for (const ManifestEntry& entry : entries) {
+    names.push_back(entry.name);
+    texts += entry.path.size() + entry.name.size() + entry.meta.size();
+  }
   if (const auto twice = repeated_name(std::move(names)))
     return CatalogError{path + ": " + repeated_name_text("files", *twice)};
-  std::vector<std::string> paths;
-  for (const ManifestEntry& entry : listed->entries) paths.push_back(path_in(base, entry.path));
-  const KnownFiles known(place.read(), listed->entries, paths);
+  const PathOf path_of = [&](std::size_t i) { return path_in(base, entries[i].path); };
+  const KnownFiles known(place.read(), entries, path_of);
   const std::vector<ScannedFile> files = scan_files(
-      paths, [&](std::size_t i) { return known.find(i); }, settings.progress);
-  const AudioFaults faults(listed->entries, paths, files, settings.mixed);
-
-  IndexBuilder builder;
+      entries.size(), path_of, [&](std::size_t i) { return known.find(i); }, settings.progress);
+  Scanned scanned{.builder = {},
+                  .faults = AudioFaults(entries, path_of, files, settings.mixed),
+                  .settled = written && is_settled(*listed, files, begun, place.now())};
+  scanned.builder.reserve(files.size(), texts);
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (faults.is_good(i))
-      builder.add(stream_of(listed->entries[i], files[i]));
+    if (scanned.faults.is_good(i))
+      scanned.builder.add(stream_of(entries[i], files[i]));
     else
-      builder.watch({.path = listed->entries[i].path, .file = never});
+      scanned.builder.watch({.path = entries[i].path, .file = never});
   for (const auto& [watched, state] : listed->watched)
-    builder.watch({.path = watched, .file = state});
-  const bool settled = written && is_settled(*listed, files, begun, place.now());
-  const FrameType type{.values = faults.channels(), .rate = faults.rate()};
+    scanned.builder.watch({.path = watched, .file = state});
+  return scanned;
+}
+
+// Makes an index, and writes it if it can be written.
+Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& settings, bool folder,
+                                 const std::string& base) {
+  const bool written = place.begin();
+  auto scanned = scan(place, settings, folder, base, written);
+  if (!scanned) return scanned.error();
+  const AudioFaults& faults = scanned->faults;
   if (faults.good() == 0) return CatalogError{faults.text()};
-  auto bytes = builder.finish(type, settled);
+  const FrameType type{.values = faults.channels(), .rate = faults.rate()};
+  auto bytes = scanned->builder.finish(type, scanned->settled);
   const std::string file = written ? place.commit(bytes) : std::string();
   if (faults.any()) {
     if (!settings.skips) return CatalogError{faults.text()};
     settings.skips(faults.text());
   }
-  if (!file.empty())
-    if (auto mapped = Index::map(file)) return std::move(*mapped);
-  auto index = Index::from(std::move(bytes));
-  if (!index) return CatalogError{path + ": has a file that cannot be trained with"};
+  if (!file.empty()) bytes = {};
+  auto index = file.empty() ? Index::from(std::move(bytes)) : Index::map(file);
+  if (!index)
+    return CatalogError{(settings.files.empty() ? settings.path : settings.files.front()) +
+                        ": has a file that cannot be trained with"};
   return std::move(*index);
 }
 

@@ -51,18 +51,18 @@ ScannedFile scan_file(const std::string& path) {
   return found;
 }
 
-std::vector<ScannedFile> scan_files(const std::vector<std::string>& paths, const KnownFile& known,
+std::vector<ScannedFile> scan_files(std::size_t files, const PathOf& path, const KnownFile& known,
                                     const CatalogProgress& progress) {
-  std::vector<ScannedFile> found(paths.size());
-  const std::uint64_t total = std::max<std::uint64_t>(1, paths.size());
+  std::vector<ScannedFile> found(files);
+  const std::uint64_t total = std::max<std::uint64_t>(1, files);
   const std::uint64_t others =
-      std::min<std::uint64_t>({paths.size() / scanned_by_a_thread, most_threads,
+      std::min<std::uint64_t>({files / scanned_by_a_thread, most_threads,
                                std::max(1u, std::thread::hardware_concurrency()) - 1});
   share_work(
-      paths.size(), others, "catalog",
+      files, others, "catalog",
       [&](std::uint64_t, std::uint64_t i) {
         auto same = known(i);
-        found[i] = same ? std::move(*same) : scan_file(paths[i]);
+        found[i] = same ? std::move(*same) : scan_file(path(i));
       },
       [&, own = 0u](std::uint64_t taken) mutable {
         if (progress && own++ % files_between_calls == 0)

@@ -215,6 +215,11 @@ std::uint64_t IndexBuilder::add_text(std::string_view text) {
   return begin;
 }
 
+void IndexBuilder::reserve(std::size_t streams, std::size_t texts) {
+  streams_.reserve(streams * sizeof(StreamRecord));
+  text_.reserve(texts);
+}
+
 void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> events) {
   digest_.add_stream(stream.frames, stream.name, stream.meta, events);
   StreamRecord record{.frames = stream.frames,
@@ -278,7 +283,10 @@ std::vector<std::byte> IndexBuilder::finish(const FrameType& type, bool settled)
   std::vector<std::byte> bytes;
   bytes.reserve(head.bytes);
   append(bytes, head);
-  for (const auto* part : {&streams_, &events_, &watched_, &text_}) append(bytes, Bytes(*part));
+  for (auto* part : {&streams_, &events_, &watched_, &text_}) {
+    append(bytes, Bytes(*part));
+    *part = {};
+  }
   head.checksum = recording::crc32c(Bytes(bytes).subspan(checked_from));
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes;

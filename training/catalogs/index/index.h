@@ -104,6 +104,8 @@ class Index {
 // Makes the bytes of an index. Confined to one thread.
 class IndexBuilder {
  public:
+  // Memory for this number of streams without events, and for the bytes of their texts.
+  void reserve(std::size_t streams, std::size_t texts);
   void add(const IndexedStream& stream, std::span<const InnerEvent> events = {});
   void watch(const WatchedFile& watched);
 
