@@ -70,6 +70,14 @@ class Programs(Recipes):
         losses = [float(line.split()[1]) for line in lines]
         self.assertLess(losses[-1], losses[0])
 
+    def test_streams_of_an_iterator_are_complete_and_have_little_padding(self):
+        *blocks, total = self.run_program("recipe_iterator")[0]
+        self.assertEqual([line.split()[:2] for line in blocks], [["0", "64"], ["1", "64"], ["2", "22"]])
+        self.assertLess(max(float(line.split()[2]) for line in blocks[:2]), 6)
+        random = np.random.default_rng(1)
+        lengths = [len(random.normal(0, 1000, random.integers(8000, 32000))) for _ in range(150)]
+        self.assertEqual(total, f"{sum(lengths) / 16000:.0f} s")
+
     def test_a_model_in_jax_learns(self):
         lines, _ = self.run_program("recipe_jax")
         self.assert_learned([float(line.split()[1]) for line in lines])

@@ -32,7 +32,7 @@ TESTED |= {"try_page", "try_page_elsewhere", "quickstart_recogniser", "in_proces
 TESTED |= {"transcripts_segments", "transcripts_client", "models_worker", "models_test", "worker_onnx", "worker_messages", "worker_pending", "worker_hot_words"}  # by transcripts_test, models_test, guide_workers_test
 TESTED |= {f"recording_{name}" for name in "ls export find replay rm python returnn lhotse".split()}  # by recording_guide_test
 TESTED |= {f"training_{name}" for name in "split convert targets loop labels chunks processes skip resume ddp server served object augment plan stats torch tf returnn".split()}  # the recipes: by recipes_test
-TESTED |= {f"recipe_{name}" for name in "log_mel spec_augment noise accumulation jax states mirrored lightning trainer".split()}
+TESTED |= {f"recipe_{name}" for name in "log_mel spec_augment noise accumulation iterator jax states mirrored lightning trainer".split()}
 
 
 def runs(name):
