@@ -50,6 +50,29 @@ made = Model()
 Model = lambda: made
 optimizer = torch.optim.Adam(made.parameters(), lr=1e-3)
 """
+# A catalog in Python of the same files.
+READER = """
+import pathlib, wave
+import numpy as np
+
+class Reader:
+    paths, rate = sorted(pathlib.Path("speech").glob("*.wav")), 16000
+
+    def __len__(self):
+        return len(self.paths)
+
+    def frames(self, i):
+        with wave.open(str(self.paths[i])) as file:
+            return file.getnframes()
+
+    def name(self, i):
+        return self.paths[i].stem
+
+    def read(self, i, begin, n):
+        with wave.open(str(self.paths[i])) as file:
+            file.setpos(begin)
+            return np.frombuffer(file.readframes(n), np.int16)
+"""
 
 
 class Page(SystemTest):
@@ -85,17 +108,29 @@ class Page(SystemTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 
-    def test_the_first_program_trains_and_saves_a_checkpoint(self):
-        (changed, count) = re.subn("slots=32", f"slots={SLOTS}", PROGRAMS["training_loop"].text)
-        self.assertEqual(count, 1)
+    def trained(self, before, *changes):
+        """What the first program prints on standard error after these changes, its losses, and its checkpoint."""
+        text = PROGRAMS["training_loop"].text
+        for printed_part, part in (("slots=32", f"slots={SLOTS}"), *changes):
+            self.assertEqual(text.count(printed_part), 1)
+            text = text.replace(printed_part, part)
         after = "\nimport json\nprint(json.dumps([losses, torch.load('last.pt')['data'], sorted(torch.load('last.pt'))]))"
-        done = self.done(PYTHON, "-c", OWN + changed + after)
+        done = self.done(PYTHON, "-c", OWN + before + text + after)
         self.assertEqual(done.returncode, 0, done.stderr)
-        losses, data, keys = json.loads(done.stdout)
+        return done.stderr, *json.loads(done.stdout)
+
+    def test_ten_lines_train_alike_with_a_reader_of_ones_own_in_two_processes(self):
+        self.assertEqual(len(PROGRAMS["training_loop"].text.splitlines()), 10)
+        _, losses, _, _ = self.trained("")
+        _, same, _, _ = self.trained(READER, ('"speech"', "Reader(), processes=2"))
+        self.assertEqual(losses, same)
+
+    def test_the_first_program_trains_and_saves_a_checkpoint(self):
+        errors, losses, data, keys = self.trained("")
         self.assertEqual(((data["epoch"], data["step"]), keys), ((10, 0), ["data", "model"]))
         steps = len(losses) // 10
         self.assertLess(sum(losses[-steps:]), 0.8 * sum(losses[:steps]))
-        self.assertIn("epoch 9", done.stderr)
+        self.assertIn("epoch 9", errors)
 
     def test_the_first_program_as_printed_names_the_limit_of_slots(self):
         done = self.done(PYTHON, "-c", OWN + PROGRAMS["training_loop"].text)
