@@ -35,8 +35,8 @@ class StoredFile {
   };
 
   // Opens the file, and raises the process's limit on descriptors as far as possible. The error
-  // names the file. `mapped`: it is mapped, and read in place. That takes half of the time, but if
-  // others cut the file, or its disk fails, SIGBUS ends the process.
+  // names the file. `mapped`: it is mapped, and read in place. That takes two thirds of the time,
+  // but if others cut the file, or its disk fails, SIGBUS ends the process.
   static Result<StoredFile, ReadError> open(const std::string& path, bool mapped = false);
 
   // In bytes, when it was opened.
