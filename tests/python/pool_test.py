@@ -126,6 +126,29 @@ class Pool(DatasetTest):
         gc.collect()
         self.assertEqual(multiprocessing.active_children(), [])
 
+    def test_a_cell_of_a_notebook_that_runs_again_gives_the_same_batches_and_ends_the_processes_before(self):
+        cell = """
+def louder(stream, generator):
+    stream.frames = (stream.frames * generator.uniform(0.5, 1)).astype("int16")
+    return stream
+
+data = millrace.Dataset(streams, chunk=chunk, slots=2, seed=1, augment=louder, processes=2)
+for batch in data:
+    taken.append(content(batch))
+    if len(taken) == stop:
+        break
+"""
+        notebook = {"millrace": millrace, "streams": Streams(), "chunk": RULE, "content": content}
+        runs = []
+        for stop in 3, 0, 0:  # the first run is left
+            notebook.update(taken=[], stop=stop)
+            exec(cell, notebook)
+            runs.append(notebook["taken"])
+            gc.collect()
+            self.assertEqual(len(multiprocessing.active_children()), 2)
+        self.assertEqual(runs, [runs[2][:3], runs[2], runs[2]])
+        notebook["data"].close()
+
     def test_processes_end_with_the_process_that_trains(self):
         program = f"""
 import os, signal, sys
