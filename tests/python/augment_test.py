@@ -140,6 +140,13 @@ class Augment(DatasetTest):
             with self.assertRaisesRegex(millrace.DataError, text):
                 list(self.data([arrays(10)], augment=function, slots=1))
 
+    def test_exceptions_of_the_interpreter_have_their_texts(self):
+        for function, text in ((lambda stream, generator: 1 // 0, "augment: ZeroDivisionError: integer division"),
+                               (lambda stream: stream, "augment: TypeError: .* takes 1 positional argument"),
+                               (lambda stream, generator: {}["no"], "augment: KeyError: 'no'")):
+            with self.assertRaisesRegex(millrace.DataError, text):
+                list(self.data([arrays(10)], augment=function, slots=1))
+
     def test_an_exception_of_the_length_comes_before_the_epoch(self):
         class Fails(Stretch):
             def frames(self, n, generator):
