@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from millrace import _core
 from millrace.elements import COMPANION_DTYPES
 from millrace.processes import Processes
+from millrace.request import whole
 from millrace.stream_sources import Form, Place, ReadsInProcesses, checked, converted, form_of, in_place
 
 _ELEMENTS = {**{dtype: element for element, dtype in COMPANION_DTYPES.items()}, "float64": "f32", "bool": "u8"}
@@ -78,10 +79,10 @@ def entries_of(companions: Mapping[str, Any], catalog: _core.Catalog, processes:
 def _entry(name: str, source: Any, catalog: _core.Catalog) -> Entry:
     ratio: dict[str, int] = {}
     if isinstance(source, Mapping):
-        ratio = {key: int(value) for key, value in source.items() if key != "source"}
-        unknown = ratio.keys() - {"frames_per_entry", "entries_per_frame"}
+        unknown = source.keys() - {"source", "frames_per_entry", "entries_per_frame"}
         if unknown:
-            raise ValueError(f"companions.{name}: unknown key {', '.join(sorted(unknown))}")
+            raise ValueError(f"companions.{name}: unknown key {', '.join(sorted(map(str, unknown)))}")
+        ratio = {key: whole(f"companions.{name}.{key}", value, 1, (1 << 32) - 1) for key, value in source.items() if key != "source"}
         source = source["source"]
     for key in "frames_per_entry", "entries_per_frame":
         if hasattr(source, key):

@@ -146,7 +146,7 @@ class Dataset(DatasetLoop):
         self._arguments = arguments
         self._request = request_of(arguments)
         self._stride, self._first_step = self._request.stride, self._request.first_step
-        self._rank, self._world = self._request.keys["rank"], self._request.keys["world"]
+        self._rank, self._world = self._request.keys.get("rank", 0), self._request.keys.get("world", 1)
         self._position = (0, self._first_step)
         self._resets = False  # the states of the slots do not belong to the next step
         self._origin: dict[str, Any] | None = None  # that the plan must have

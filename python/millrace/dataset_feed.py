@@ -13,7 +13,7 @@ from millrace.plan_feed import LocalFeed, Opened, Request, opened_catalog, parts
 from millrace.plan_origin import difference_of
 from millrace.progress_bar import index_progress
 from millrace.remote_feed import RemoteFeed, RemoteLoader, is_served
-from millrace.request import whole
+from millrace.request import seconds_of, text, whole
 from millrace.targets import divided
 
 _OF_POOL = {"processes", "start_method", "longest_call"}
@@ -44,6 +44,8 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
         if not isinstance(keys["chunk"], Mapping):
             raise TypeError(f'chunk must be a dict, such as {{"size": "100ms"}}, not {keys["chunk"]!r}')
         keys["chunk"] = dict(keys["chunk"])
+    if arguments["augment"] is not None and not callable(arguments["augment"]):
+        raise TypeError(f"augment must be a function, not {arguments['augment']!r}")
     processes = whole("processes", arguments["processes"], 0)
     parts = parts_of(arguments["streams"])
     companions, targets = divided(named(arguments["companions"]))
@@ -52,9 +54,10 @@ def request_of(arguments: Mapping[str, Any]) -> Request:
             keys["threads"] = processes  # each thread waits for a process
         elif not all(part.path for part in parts) or not all(map(is_file, companions.values())):
             keys["threads"] = 1  # read() of an object need not be thread-safe
-    return Request({key: plain(value) for key, value in keys.items()}, parts, companions, targets, arguments["augment"], arguments["pipeline"],
+    return Request({key: plain(value) for key, value in keys.items()}, parts, companions, targets, arguments["augment"],
+                   text("pipeline", arguments["pipeline"]),
                    whole("stride", arguments["stride"], 1), whole("first_step", arguments["first_step"], 0),
-                   arguments["progress"], processes, arguments["start_method"], arguments["longest_call"])
+                   arguments["progress"], processes, arguments["start_method"], seconds_of("longest_call", arguments["longest_call"]))
 
 
 def feed_of(request: Request, opened: Opened | None, origin: Mapping[str, Any] | None) -> Feed:

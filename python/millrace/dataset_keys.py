@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from millrace.request import text
+
 
 def plain(value: Any) -> Any:
     """Numbers of NumPy as those of Python, and other sequences as lists."""
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, (str, bool, int, float, Mapping)):
+    if isinstance(value, (str, bytes, bool, int, float, Mapping)):
         return value
     if isinstance(value, Iterable):
         return [plain(entry) for entry in value]
@@ -29,6 +31,8 @@ def named(companions: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(companions, Mapping):
         raise TypeError(f"companions must be a dict of names and sources, not {companions!r}")
+    for name in companions:
+        text("companions: a name", name)
     return {name: os.fspath(source) if hasattr(source, "__fspath__") else source
             for name, source in companions.items()}
 

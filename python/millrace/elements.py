@@ -16,6 +16,6 @@ def element_of(dtype: Any) -> str:
     name = str(dtype).removeprefix("torch.") if not isinstance(dtype, (str, type, np.dtype)) else dtype
     try:
         name = np.dtype(name).name
-    except TypeError:
+    except (TypeError, ValueError):
         return str(dtype)
     return next((element for element, known in DTYPES.items() if known == name), str(name))

@@ -80,6 +80,8 @@ def _part(entry: Any) -> Part:
         return Part(_part(entry[0]).source, plain(entry[1]))
     if isinstance(entry, (str, os.PathLike)):
         path = os.fspath(entry)
+        if not path:
+            raise ValueError("streams: a path is empty")
         return Part(LhotseCuts(path) if path.endswith(".jsonl.gz") else path)
     if is_cut_set(entry):
         return Part(LhotseCuts(entry))

@@ -79,10 +79,10 @@ class Target:
         self._key = f"companions.{name}"
         unknown = source.keys() - set(_KEYS)
         if unknown:
-            raise ValueError(f"{self._key}: unknown key {', '.join(sorted(unknown))}; with per, the keys are {', '.join(_KEYS)}")
+            raise ValueError(f"{self._key}: unknown key {', '.join(sorted(map(str, unknown)))}; with per, the keys are {', '.join(_KEYS)}")
         if not callable(source.get("encode", _unchanged)):
             raise TypeError(f"{self._key}.encode must be a function, not {source['encode']!r}")
-        if source["per"] not in _ENDS:
+        if not isinstance(source["per"], str) or source["per"] not in _ENDS:
             raise ValueError(f"{self._key}.per = {source['per']!r} must be stream or segment")
         self._whole = streams.chunk is None
         self.of_segments = self._segments = source["per"] == "segment"

@@ -17,10 +17,13 @@ class Arguments(DatasetTest):
         self.refused("slotz", TypeError, slotz=3)
         self.refused("sise", chunk={"size": 4, "sise": 4})
         self.refused("nose", companions={"a": {"nose": 1}})
+        self.refused("companions.a: unknown key path", companions={"a": {"source": arrays(4, 4, 4, 4), "path": None}})
+        self.refused('companions.a.frames_per_entry = "x" must be a whole number', companions={"a": {"source": [], "frames_per_entry": "x"}})
 
     def test_wrong_values_are_named(self):
         self.refused("mode", mode="statefull")
         self.refused("dtype", dtype="f64")
+        self.refused("dtype", dtype=("a",))
         self.refused("slots", slots=-1)
         self.refused("size", chunk={"size": "0.33ms"})
         self.refused('size = "100" must be a number without quotes', chunk={"size": "100"})
@@ -31,12 +34,22 @@ class Arguments(DatasetTest):
             self.refused('chunk must be a dict, such as {"size": "100ms"}, not', TypeError, chunk=chunk)
         for seed in 2**64, -2**63 - 1, 10**30:
             self.refused(f"seed = {seed}: a whole number must be from", seed=seed)
+        self.refused("split: names must be texts, not 1", TypeError, split={1: 0.5})
+        self.refused("companions: a name must be a string, not 1", TypeError, companions={1: "a"})
+        self.refused("augment must be a function, not 'x'", TypeError, augment="x")
+        self.refused("pipeline must be a string", TypeError, pipeline=[])
+        self.refused("longest_call must be seconds, not 'x'", TypeError, longest_call="x")
+        self.refused("width_buckets: must be a text", TypeError, width_buckets=b"x")
+        for waste in -1, float("nan"):
+            self.refused("max_waste = .* must be a fraction from 0 to 1", mode="stateless", slots=None, rows=2, max_waste=waste)
+        self.assertEqual(self.data(rank=None, world=None).slots, 2)
         self.assertEqual(self.data(seed=2**64 - 1).state_dict()["origin"]["seed"], str(2**64 - 1))
 
     def test_no_streams(self):
         self.refused("no streams|streams", streams=[])
         self.refused("no streams", streams=millrace.catalogs.Arrays([]))
         self.refused("streams must be", TypeError, streams=7)
+        self.refused("streams: a path is empty", streams=["a.wav", ""])
         self.refused("not an array", TypeError, streams=np.zeros((3, 4), np.int16))
         (self.folder / "empty").mkdir()
         self.refused("empty", streams=self.folder / "empty")

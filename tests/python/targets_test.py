@@ -184,6 +184,7 @@ class Errors(TargetsTest):
     def test_wrong_keys_are_errors_at_the_opening(self):
         for source, expected in (
             ({"per": "row", "source": TOKENS}, "companions.tokens.per = 'row' must be stream or segment"),
+            ({"per": ["stream"], "source": TOKENS}, "companions.tokens.per = ['stream'] must be stream or segment"),
             ({"per": "stream"}, "companions.tokens needs one of source, path and field"),
             ({"per": "stream", "source": TOKENS, "frames_per_entry": 2}, "companions.tokens: unknown key frames_per_entry"),
             ({"per": "stream", "source": 7}, "companions.tokens.source must be a list with a target for each stream, not 7"),

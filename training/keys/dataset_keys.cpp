@@ -46,6 +46,12 @@ Outcome read_rate(std::string_view key, const json::value& value, std::optional<
   return {};
 }
 
+Outcome read_waste(std::string_view key, const json::value& value, double& into) {
+  if (const auto read = read_number(key, value, into); !read) return read.error();
+  if (into >= 0 && into <= 1) return {};
+  return wrong(key, value, "must be a fraction from 0 to 1");
+}
+
 Outcome read_device(std::string_view key, const json::value& value, std::string& into) {
   if (const auto read = read_text(key, value, into); !read) return read.error();
   constexpr std::string_view cuda = "cuda:";
@@ -155,7 +161,7 @@ constexpr std::array readers{
     KeyReader{"shuffle", with<&Keys::plan, &Options::shuffle, read_flag>},
     KeyReader{"shuffle_window", count<&Keys::plan, &Options::shuffle_window, 0>},
     KeyReader{"max_padded_frames", count<&Keys::plan, &Options::max_padded_frames, 1>},
-    KeyReader{"max_waste", with<&Keys::plan, &Options::max_waste, read_number>},
+    KeyReader{"max_waste", with<&Keys::plan, &Options::max_waste, read_waste>},
     KeyReader{"order", with<&Keys::plan, &Options::order, read_text>},
     KeyReader{"buckets", read_buckets},
     KeyReader{"drop_last", with<&Keys::plan, &Options::drop_last, read_flag>},

@@ -48,7 +48,10 @@ json::value value_from(nb::handle value, const std::string& key) {
   if (nb::isinstance<nb::dict>(value)) {
     json::object object;
     for (const auto [name, member] : nb::borrow<nb::dict>(value)) {
-      const std::string text = bytes_of(nb::str(name));
+      if (!nb::isinstance<nb::str>(name))
+        throw nb::type_error(
+            (key + ": names must be texts, not " + bytes_of(nb::repr(name))).c_str());
+      const std::string text = bytes_of(name);
       object[text] = value_from(member, key + "." + text);
     }
     return object;
