@@ -54,7 +54,7 @@ std::optional<std::string> padding_warning(const Catalog& catalog, const PlanOpt
       percent(padding) + " of the rows are padding with slots = " + std::to_string(options.slots) +
       ": ";
   const std::string hint = limit_hint(catalog, options);
-  const EpochStreams streams(catalog, options, 0);
+  const EpochStreams streams(catalog, options, 0, poll);
   const StreamCutter cutter(catalog, options, 0);
   const std::uint64_t key = draw_key(options.seed, Purpose::slots, 0);
   const auto suffices = [&](std::uint32_t slots) {
