@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <future>
 #include <utility>
 
 namespace millrace::training {
@@ -43,18 +44,15 @@ bool Epochs::stop_until(Time deadline) {
 
 Epochs::Distributed Epochs::get(std::uint64_t epoch, const Poll& poll) {
   if (!requests_) return find_or_make(epoch, poll);
-  struct Answer {
-    Distributed epoch;
-    std::exception_ptr error;
-  };
-  const auto answers = std::make_shared<Queue<Answer>>(1);
-  ask(epoch, [answers](Distributed distributed, std::exception_ptr error) {
-    (void)answers->try_push({std::move(distributed), std::move(error)});
-  });
-  auto answer = answers->pop_until(poll ? Clock::now() + poll_interval : Time::max());
-  for (; !answer; answer = answers->pop_until(Clock::now() + poll_interval)) poll();
-  if (answer->error) std::rethrow_exception(std::move(answer->error));
-  return std::move(answer->epoch);
+  // A request that is dropped destroys the promise.
+  auto promise = std::make_shared<std::promise<Distributed>>();
+  auto answer = promise->get_future();
+  ask(epoch,
+      [promise = std::move(promise)](Distributed distributed, const std::exception_ptr& error) {
+        error ? promise->set_exception(error) : promise->set_value(std::move(distributed));
+      });
+  while (poll && answer.wait_for(poll_interval) != std::future_status::ready) poll();
+  return answer.get();
 }
 
 void Epochs::ask(std::uint64_t epoch, Then then) {

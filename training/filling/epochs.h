@@ -40,8 +40,8 @@ class Epochs {
   bool stop_until(Time deadline);
 
   // The epoch. Waits until it is distributed; without the thread, distributes it in the calling
-  // one. Calls `poll` meanwhile, at least every 0.1 s. Throws the exceptions of Plan::epoch(), and
-  // those of `poll`.
+  // one. Calls `poll` meanwhile, at least every 0.1 s. Throws the exceptions of Plan::epoch(),
+  // those of `poll`, and std::future_error if another thread calls stop().
   Distributed get(std::uint64_t epoch, const Poll& poll = {});
   // Calls `then` on the thread with the epoch, or with the exception of Plan::epoch(). Does not
   // wait. stop() drops requests whose distribution has not ended. Requires: the thread runs.

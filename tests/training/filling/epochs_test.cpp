@@ -2,6 +2,7 @@
 #include "training/filling/epochs.h"
 
 #include <catch2/catch.hpp>
+#include <future>
 #include <latch>
 #include <stdexcept>
 #include <thread>
@@ -87,6 +88,22 @@ TEST_CASE("a stop ends the distribution that is under way, and a later call dist
   epochs.start();
   CHECK(epochs.get(1));
   CHECK(counted.distributed[1] == 2);
+}
+
+TEST_CASE("a stop ends the wait for an epoch") {
+  Counted counted;
+  std::latch distributes(1);
+  counted.plan->on_poll = [&](const training::Poll& poll) {
+    distributes.count_down();
+    for (;;) poll();
+  };
+  Epochs epochs(counted.plan);
+  epochs.start();
+  std::future<void> ended = std::async(std::launch::async, [&] { (void)epochs.get(1); });
+  distributes.wait();
+  epochs.stop();
+  CHECK(ended.wait_for(patience) == std::future_status::ready);
+  CHECK_THROWS_AS(ended.get(), std::future_error);
 }
 
 TEST_CASE("who waits for an epoch can leave the wait, with or without the thread") {
