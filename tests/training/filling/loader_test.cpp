@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <semaphore>
 #include <thread>
 
 #include "tests/support/sampled.h"
@@ -178,6 +179,28 @@ TEST_CASE("after stop() a loader continues with the next batch") {
     CHECK((next_copy(loader) == batch));
     loader.stop();
   }
+}
+
+TEST_CASE("threads are added while the caller waits for slow reads") {
+  Eight eight;
+  std::counting_semaphore<> reads(0);
+  std::atomic<bool> ends = false;
+  eight.catalog->on_read = [&](std::uint64_t, std::uint64_t) -> Read {
+    while (!ends && !reads.try_acquire_for(std::chrono::milliseconds(1))) {
+    }
+    return {};
+  };
+  auto loader = eight.loader({.threads = 1, .most_threads = 2, .prefetch = 1});
+  const Time limit = soon();
+  while (loader.threads() == 1 && Clock::now() < limit) {
+    reads.release();
+    auto batch = loader.next_until(Clock::now() + std::chrono::milliseconds(20));
+    REQUIRE(batch.has_value());
+    if (*batch) loader.give_back(**batch);
+  }
+  CHECK(loader.threads() == 2);
+  ends = true;
+  CHECK(next_copy(loader).has_value());
 }
 
 // A buffer is given back while stop() is called: the thread receives both at once.
