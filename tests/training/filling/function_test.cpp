@@ -163,6 +163,13 @@ TEST_CASE("a function that announces another length must return it") {
   function->new_frames = [](std::uint64_t frames) { return frames == 19 ? 20 : frames; };
   CHECK(failure_of(eight, function, DataFault::length) ==
         "the function returned 19 frames; needed: 20");
+  function->new_frames = [](std::uint64_t frames) { return frames == 19 ? 5 : frames; };
+  function->then = [](std::uint64_t stream, StreamFunction::Content& content) -> Read {
+    if (stream == 4) content.frames.resize(10);
+    return {};
+  };
+  CHECK(failure_of(eight, function, DataFault::length) ==
+        "the function gives the stream another length than at the begin of the epoch");
 }
 
 TEST_CASE("a function must return finite values") {

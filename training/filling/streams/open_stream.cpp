@@ -44,6 +44,14 @@ Result<std::vector<std::byte>, ReadError> copy_of(std::uint64_t count, std::size
   return copy;
 }
 
+// Fails if StreamFunction::frames() gave another number when the epoch was distributed.
+Result<Bytes, ReadError> content_part(Bytes content, std::size_t begin, std::size_t count) {
+  if (begin <= content.size() && count <= content.size() - begin)
+    return content.subspan(begin, count);
+  return ReadError{DataFault::length,
+                   "the function gives the stream another length than at the begin of the epoch"};
+}
+
 }  // namespace
 
 OpenStream::OpenStream(const Catalog& catalog, const StreamCopy& stream,
@@ -109,7 +117,7 @@ Result<void, ReadError> OpenStream::change(StreamFunction& function) {
 
 Result<Bytes, ReadError> OpenStream::frames(std::uint64_t begin, std::uint64_t count) {
   if (!content_) return reader_->frames(begin, count);
-  return Bytes(content_->frames).subspan(begin * frame_bytes_, count * frame_bytes_);
+  return content_part(content_->frames, begin * frame_bytes_, count * frame_bytes_);
 }
 
 void OpenStream::read_ahead(std::uint64_t begin, std::uint64_t count) {
@@ -164,7 +172,7 @@ Result<void, ReadError> OpenStream::check_finite(Bytes frames, std::uint64_t beg
 Result<Bytes, ReadError> OpenStream::entries(std::size_t companion, EntryRange range) {
   if (!content_) return reader_->entries(companion, range);
   const std::size_t bytes = catalog_->companions()[companion].entry_bytes();
-  return Bytes(content_->companions[companion]).subspan(range.begin * bytes, range.count * bytes);
+  return content_part(content_->companions[companion], range.begin * bytes, range.count * bytes);
 }
 
 }  // namespace millrace::training
