@@ -52,7 +52,8 @@ class ExcerptReaders final : public CatalogReader {
 // The shortest text of the seconds.
 std::string time_text(double seconds) {
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), seconds).ptr;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed).ptr;
   return std::string(text.data(), end) + "s";
 }
 

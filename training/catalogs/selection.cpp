@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "chunker/lengths.h"
@@ -89,6 +91,22 @@ Result<void, PlanError> check_limit(const Catalog& catalog, const Streams& strea
   return {};
 }
 
+// An error if a part of a stream has the name of another stream, which has the form of such names.
+Result<void, PlanError> check_names(const Catalog& catalog, const Streams& streams,
+                                    const Excerpts& excerpts, std::uint64_t longest) {
+  std::unordered_set<std::string> names;
+  for (const std::uint32_t stream : streams)
+    if (std::string name = catalog.name(stream);
+        name.ends_with('s') && name.find('@') != std::string::npos)
+      names.insert(std::move(name));
+  for (std::uint64_t i = 0; !names.empty() && i < excerpts.size(); ++i)
+    if (const auto place = excerpts.place(i); place.begin > 0 && names.contains(excerpts.name(i)))
+      return wrong_limit(catalog, longest,
+                         "gives a part of \"" + catalog.name(place.stream) + "\" the name \"" +
+                             excerpts.name(i) + "\", which another stream has: rename one of them");
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Catalog>, PlanError> select_streams(
@@ -107,8 +125,11 @@ Result<std::shared_ptr<const Catalog>, PlanError> select_streams(
       return checked.error();
   const std::uint64_t longest = divides ? selection.longest : 0;
   const std::uint64_t digest = digest_of(*catalog, streams, selection, longest);
-  return std::shared_ptr<const Catalog>(
-      std::make_shared<Excerpts>(std::move(catalog), streams, longest, digest));
+  auto excerpts = std::make_shared<const Excerpts>(catalog, streams, longest, digest);
+  if (longest > 0)
+    if (const auto checked = check_names(*catalog, streams, *excerpts, longest); !checked)
+      return checked.error();
+  return std::shared_ptr<const Catalog>(std::move(excerpts));
 }
 
 }  // namespace millrace::training

@@ -191,6 +191,27 @@ TEST_CASE("a part of a stream has its frames, its meta and its entries") {
       "entry of the companion \"vad\"");
 }
 
+TEST_CASE("the parts of very long streams have names in whole seconds") {
+  const SharedCatalog catalog = selected(listed({std::uint64_t{200'001} * 16'000}),
+                                         {.longest = std::uint64_t{100'000} * 16'000});
+  CHECK(catalog->name(1) == "stream 0@100000s");
+  CHECK(catalog->name(2) == "stream 0@200000s");
+}
+
+TEST_CASE("a part with the name of another stream is an error") {
+  AudioFolder folder;
+  folder.add("a.wav", 32'000, 1);
+  folder.add("a@1s.wav", 100, 1);
+  folder.add("b@1s.wav", 100, 1);
+  const auto all = open_good({.path = folder.path()});
+  CHECK(selected(all, {.longest = 20'000})->size() == 4);
+  const auto same = select_streams(all, {.longest = 16'000});
+  REQUIRE_FALSE(same.has_value());
+  CHECK_THAT(same.error().message,
+             Catch::EndsWith("gives a part of \"a\" the name \"a@1s\", which another stream has: "
+                             "rename one of them"));
+}
+
 TEST_CASE("a selection without streams, or with too many, is an error") {
   const auto none = select_streams(listed({9}), {.split = {{"valid", 0.01}}, .part = "valid"});
   REQUIRE_FALSE(none.has_value());
