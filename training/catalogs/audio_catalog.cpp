@@ -114,9 +114,15 @@ std::uint64_t AudioCatalog::frames(std::uint64_t stream) const {
 }
 
 // Streams that are parts of one file have several names, and a manifest may have the whole file
-// too.
+// too. The common parent of files is another one when a file is added.
 std::string AudioCatalog::unit(std::uint64_t stream) const {
-  return std::string(index_.stream(stream).path);
+  return opened_.empty() ? path(stream) : std::string(index_.stream(stream).path);
+}
+
+std::uint64_t AudioCatalog::converted_from(std::uint64_t stream) const {
+  const IndexedStream indexed = index_.stream(stream);
+  if (!is_converted(indexed, type_)) return 0;
+  return std::uint64_t{indexed.channels} << 32 | indexed.rate;
 }
 
 std::unique_ptr<CatalogReader> AudioCatalog::reader() const {

@@ -30,6 +30,7 @@ class AudioCatalog final : public Catalog {
     return std::string(index_.stream(stream).meta);
   }
   std::string unit(std::uint64_t stream) const override;
+  std::uint64_t converted_from(std::uint64_t stream) const override;
   std::uint64_t digest() const override { return digest_; }
   std::unique_ptr<CatalogReader> reader() const override;
 

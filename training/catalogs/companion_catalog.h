@@ -24,6 +24,9 @@ class CompanionCatalog final : public Catalog {
   std::string name(std::uint64_t stream) const override { return catalog_->name(stream); }
   std::string meta(std::uint64_t stream) const override { return catalog_->meta(stream); }
   std::string unit(std::uint64_t stream) const override { return catalog_->unit(stream); }
+  std::uint64_t converted_from(std::uint64_t stream) const override {
+    return catalog_->converted_from(stream);
+  }
   bool has_events(std::uint64_t stream) const override { return catalog_->has_events(stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return catalog_->events(stream);

@@ -23,6 +23,9 @@ class JoinedCatalog final : public Catalog {
   std::string name(std::uint64_t stream) const override { return of(&Catalog::name, stream); }
   std::string meta(std::uint64_t stream) const override { return of(&Catalog::meta, stream); }
   std::string unit(std::uint64_t stream) const override { return of(&Catalog::unit, stream); }
+  std::uint64_t converted_from(std::uint64_t stream) const override {
+    return of(&Catalog::converted_from, stream);
+  }
   bool has_events(std::uint64_t stream) const override { return of(&Catalog::has_events, stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return of(&Catalog::events, stream);

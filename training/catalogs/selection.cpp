@@ -62,9 +62,12 @@ std::uint64_t digest_of(const Catalog& catalog, const Streams& streams, const Se
     for (const std::uint64_t count : counts_of(catalog, streams)) digest.add(count);
     digest.add_type(catalog.frame_type());
     for (const CompanionFormat& format : catalog.companions()) digest.add_companion(format);
-    for (const std::uint32_t stream : streams)
+    for (const std::uint32_t stream : streams) {
       digest.add_stream(catalog.frames(stream), catalog.name(stream), catalog.meta(stream),
                         catalog.events(stream));
+      if (const std::uint64_t format = catalog.converted_from(stream); format != 0)
+        digest.add(format);
+    }
   }
   digest.add(longest);
   return digest.value();

@@ -91,6 +91,8 @@ class Catalog {
   virtual std::string unit(std::uint64_t stream) const { return name(stream); }
   // True if events() is not empty. O(1).
   virtual bool has_events(std::uint64_t) const { return false; }
+  // A number for the rate and the channels from which the stream is converted; 0: it is not.
+  virtual std::uint64_t converted_from(std::uint64_t) const { return 0; }
   virtual std::vector<InnerEvent> events(std::uint64_t) const { return {}; }
   // A digest of all the above.
   virtual std::uint64_t digest() const = 0;

@@ -101,6 +101,44 @@ TEST_CASE("the digest of a part stays if a stream is added to another part, also
   CHECK(added > 1);
 }
 
+TEST_CASE("the digest of a part shows what is converted") {
+  AudioFolder plain, converted;
+  plain.add("a.wav", 8000, 1);
+  converted.add("a.wav", 4000, 1, {.rate = 8000});
+  const auto train = [](const std::string& path) {
+    const auto all = open_good({.path = path, .rate = 16'000, .convert = true});
+    return selected(all, {.split = {{"valid", 1e-9}}});
+  };
+  const SharedCatalog one = train(plain.path()), other = train(converted.path());
+  CHECK(one->frames(0) == other->frames(0));
+  CHECK(one->digest() != other->digest());
+}
+
+TEST_CASE("files of a list stay in their parts when a file of another folder is added") {
+  AudioFolder folder;
+  std::vector<std::string> files;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "here/" + std::to_string(i) + ".wav";
+    folder.add(name, 40, 1);
+    files.push_back(folder / name);
+  }
+  const auto valid = [&] {
+    const auto part = selected(open_good({.path = {}, .files = files}),
+                               {.split = {{"valid", 0.5}}, .part = "valid"});
+    std::set<std::string> names;
+    for (const std::string& name : names_of(*part)) names.insert(name.substr(name.rfind('/') + 1));
+    return names;
+  };
+  const std::set<std::string> before = valid();
+  CHECK(before.size() > 4);
+  CHECK(before.size() < 26);
+  folder.add("there/x.wav", 40, 1);
+  files.push_back(folder / "there/x.wav");
+  std::set<std::string> after = valid();
+  after.erase("x");
+  CHECK(after == before);
+}
+
 TEST_CASE("streams that are parts of one file are in the same part of a split") {
   AudioFolder folder;
   std::string lines;
