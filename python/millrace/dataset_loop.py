@@ -66,7 +66,8 @@ class DatasetLoop(DatasetProperties):
     def _opened_targets(self) -> Targets | None:
         if self._targets is None and self._request.targets:
             check_targets(self._request)
-            self._targets = Targets(self._request.targets, self._open())
+            self._targets = Targets(self._request.targets, self._open(),
+                                    self._failed if self._request.keys.get("on_error") == "skip" else None)
             if isinstance(self._open(), LocalFeed):  # a server sends meta with the first row of a stream
                 self._targets.check()
         return self._targets

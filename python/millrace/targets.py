@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace.errors import DataError
+from millrace.failed_streams import FailedStreams
 from millrace.rows import Flag, Rows
 
 if TYPE_CHECKING:
@@ -58,13 +59,15 @@ def check_targets(request: "Request") -> None:
 class Targets:
     """The targets of the batches of a plan."""
 
-    def __init__(self, sources: Mapping[str, Mapping[str, Any]], streams: Streams) -> None:
-        self._targets = {name: Target(name, source, streams) for name, source in sources.items()}
+    def __init__(self, sources: Mapping[str, Mapping[str, Any]], streams: Streams, failed: FailedStreams | None) -> None:
+        """``failed``: notes the streams whose targets cannot be made, and skips these targets. Without it they are a DataError."""
+        self._failed = failed
+        self._targets = {name: Target(name, source, streams, failed) for name, source in sources.items()}
 
     def check(self) -> None:
         """Makes the targets of the first stream. Raises ValueError if that fails. A first segment may have none."""
         for target in self._targets.values():
-            if not target.of_segments:
+            if not target.of_segments and self._failed is None:
                 target.array(0)
 
     def of(self, batch: "Batch") -> Found:
@@ -75,7 +78,8 @@ class Targets:
 class Target:
     """The targets of one name. Raises ValueError for keys and arrays that do not fit."""
 
-    def __init__(self, name: str, source: Mapping[str, Any], streams: Streams) -> None:
+    def __init__(self, name: str, source: Mapping[str, Any], streams: Streams, failed: FailedStreams | None) -> None:
+        self._failed = failed
         self._key = f"companions.{name}"
         unknown = source.keys() - set(_KEYS)
         if unknown:
@@ -130,7 +134,10 @@ class Target:
             try:
                 found[row] = self.array(stream, slot, begin)
             except ValueError as error:
-                raise DataError(str(error), "function", stream, self._streams.name(stream), batch.epoch, batch.step) from error
+                failure = DataError(str(error), "function", stream, self._streams.name(stream), batch.epoch, batch.step)
+                if self._failed is None:
+                    raise failure from error
+                self._failed.note_target(failure)
         lengths = np.full(batch.rows, -1, np.int32)
         longest = max((len(array) for array in found.values()), default=0)
         arrays = np.zeros((batch.rows, longest, *self._shape), self._dtype or np.int64)

@@ -210,6 +210,18 @@ class Errors(TargetsTest):
         error = raised.exception
         self.assertEqual((error.reason, error.stream, error.name, error.step), ("function", 2, "2", 10))
 
+    def test_with_skip_a_target_that_fails_is_left_out_and_its_rows_stay(self):
+        tokens = {"source": ["x", "b", "c", "d"], "per": "stream", "encode": {"b": [1], "d": [2]}.__getitem__}
+        keys = {"slots": 1, "shuffle": False}
+        data = self.data(arrays(*LENGTHS), **keys, on_error="skip", companions={"tokens": tokens})
+        with self.assertLogs("millrace", "WARNING") as logged:
+            self.assertEqual([(stream, target) for stream, _, target in self.given(data)], [(1, [1]), (3, [2])])
+        self.assertEqual([(failed.stream, failed.reason) for failed in data.failed], [(0, "function"), (2, "function")])
+        self.assertEqual(len(logged.output), 2)
+        self.assertIn("stream 2 (2) has no target in epoch 0, step 10: companions.tokens: stream '2': 'c'", logged.output[1])
+        own = self.data(arrays(*LENGTHS), **keys)
+        self.assertEqual([batch.data.tolist() for batch in data], [batch.data.tolist() for batch in own])
+
 
 if __name__ == "__main__":
     unittest.main()
