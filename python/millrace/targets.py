@@ -50,7 +50,8 @@ def check_targets(request: "Request") -> None:
     """Raises ValueError if the plan cuts streams otherwise than their targets."""
     for name, source in request.targets.items():
         if request.keys.get("max_stream") is not None:
-            raise ValueError(f"companions.{name}: a target belongs to a whole stream or segment: it cannot be set beside max_stream")
+            raise ValueError(f"companions.{name}: a target belongs to a whole stream or segment: it cannot be set beside max_stream."
+                             " Use a manifest whose lines are parts of the files (offset, duration), each with its own target")
         if source["per"] == "segment" and hasattr(request.augment, "frames"):
             raise ValueError(f"companions.{name}: per = 'segment' cannot be set beside an augment that changes lengths: its streams"
                              " have one segment")
