@@ -27,7 +27,8 @@ std::optional<TrainerHello> read(const wire::Trainer& in) {
                       .epoch = in.epoch(),
                       .step = in.step(),
                       .stride = in.stride(),
-                      .resets = in.resets()};
+                      .resets = in.resets(),
+                      .plan_only = in.plan_only()};
 }
 
 std::optional<Hello> read(const wire::Hello& in) {

@@ -139,7 +139,7 @@ flatbuffers::Offset<wire::Trainer> encode_trainer(Builder& builder,
                                                   const std::optional<TrainerHello>& trainer) {
   if (!trainer) return 0;
   return wire::CreateTrainer(builder, trainer->rank, trainer->world, trainer->epoch, trainer->step,
-                             trainer->stride, trainer->resets);
+                             trainer->stride, trainer->resets, trainer->plan_only);
 }
 
 }  // namespace

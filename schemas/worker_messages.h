@@ -38,7 +38,8 @@ struct TrainerHello {
   std::uint64_t epoch = 0;
   std::uint64_t step = 0;
   std::uint64_t stride = 1;
-  bool resets = false;  // it has lost the states of its slots: its first rows have RESET
+  bool resets = false;     // it has lost the states of its slots: its first rows have RESET
+  bool plan_only = false;  // it receives no batch: only Welcome, and Bye
   bool operator==(const TrainerHello&) const = default;
 };
 

@@ -281,7 +281,7 @@ class Trainer:
         name: str,
         credits: int,
         device: str,
-        position: tuple[int, int, int, int, int, bool],
+        position: tuple[int, int, int, int, int, bool, bool],
         wait: float,
         on_wait: Callable[[str], object],
         meanwhile: Callable[[], object],

@@ -51,7 +51,7 @@ class BatchServer:
         self._device = device
         self._core: _core.Trainer | None = None
         self._outage: Outage | None = None
-        self._conflict: float | None = None  # since when the rank is in use by another connection
+        self._conflict: float | None = None  # since when another connection has the rank or the memory
         self._counts = [0, 0, 0, 0]  # by earlier connections
         self._former: list[_core.Trainer] = []  # earlier connections whose batches are kept
         self._owner = (0, 0)  # the process and the thread that have attached
@@ -100,8 +100,9 @@ class BatchServer:
         return self.plan.get("epochs") is not None and epoch >= self.plan["epochs"]
 
     def attach(self, position: tuple[int, int], stride: int, wait: float, until: float | None = None,
-               resets: bool = False) -> None:
-        """Attaches at this step, and checks that the plan is that of the attachment before."""
+               resets: bool = False, plan_only: bool = False) -> None:
+        """Attaches at this step, and checks that the plan is that of the attachment before. ``plan_only``: the server makes no
+        batch, and ends the connection."""
 
         def meanwhile() -> None:
             if until is not None and time.monotonic() >= until:
@@ -110,7 +111,7 @@ class BatchServer:
         place = self._place
         self._steps = position[1], stride
         core = _core.Trainer(
-            self.url, _name(place), self._credits, self._device, (place.rank, place.world, *position, stride, resets), wait,
+            self.url, _name(place), self._credits, self._device, (place.rank, place.world, *position, stride, resets, plan_only), wait,
             lambda why: _log.warning("%s; waiting for up to %g s", why, wait), meanwhile,
         )
         plan = json.loads(core.plan)
@@ -128,17 +129,18 @@ class BatchServer:
         _attached.add(self)
 
     def look(self, position: tuple[int, int], stride: int) -> None:
-        """Attaches for the plan only. Waits for a server that does not listen yet, and for the rank."""
+        """Attaches for the plan only. Waits for a server that does not listen yet, for the rank, and for memory."""
         while True:
             try:
-                self.attach(position, stride, WAIT)
+                self.attach(position, stride, WAIT, plan_only=True)
                 return self.leave()
             except Refused as error:
-                self.await_rank(error)
+                self.await_room(error)
 
-    def await_rank(self, error: Refused) -> None:
-        """Waits a moment after this refusal. Raises it if it is no conflict of ranks, or one that lasts too long."""
-        if error.code != "conflict" or not self._is_passing(error):
+    def await_room(self, error: Refused) -> None:
+        """Waits a moment after this refusal. Raises it unless other trainers have the rank or the memory, or if this lasts too
+        long."""
+        if error.code not in ("conflict", "no_room") or not self._waits(error):
             raise error
         time.sleep(_POLL_PERIOD)
 
@@ -166,10 +168,11 @@ class BatchServer:
             self._outage.postpone()
 
     def _is_passing(self, error: Refused) -> bool:
-        if error.code != "conflict":
-            return error.code in PASSING
+        return self._waits(error) if error.code == "conflict" else error.code in PASSING
+
+    def _waits(self, error: Refused) -> bool:
         now = time.monotonic()
-        others = [other for other in _attached if self._is_replaced(other)]
+        others = [other for other in _attached if error.code == "conflict" and self._is_replaced(other)]
         for other in others:
             _log.warning("the connection to %s of another Dataset of this process ends: %s", self.url, error)
             other.leave()

@@ -295,12 +295,10 @@ class RemoteFeed:
         while True:
             for server, stride in (sharing, place.stride), (self._server(0, False), place.stride * count):
                 try:
-                    server.attach((0, place.first_step), stride, WAIT)
+                    server.attach((0, place.first_step), stride, WAIT, plan_only=True)
                 except Refused as error:
                     if error.code == "plan" and server is sharing:
                         continue  # the larger world does not divide the slots
-                    if error.code != "conflict":
-                        raise
                     refused = error
                 else:
                     server.leave()
@@ -310,7 +308,7 @@ class RemoteFeed:
                         _log.warning("%s: each server gives every %d-th step, and reads all streams", why, count)
                         return False
                     return slots > 0
-            sharing.await_rank(refused)
+            sharing.await_room(refused)
 
 
 def _check_keys(keys: Mapping[str, Any]) -> None:

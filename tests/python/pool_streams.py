@@ -139,6 +139,13 @@ def fails_with_s03(stream, generator):
     return stream
 
 
+def notes(stream, generator):
+    """Writes a line for each call."""
+    with open(os.environ["CALLED"], "a") as file:
+        file.write(f"{stream.epoch} {stream.name}\n")
+    return stream
+
+
 def hangs(stream, generator):
     with open(os.environ["CALLED"], "w"):
         time.sleep(600)

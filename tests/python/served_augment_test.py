@@ -25,8 +25,8 @@ class ServedAugment(unittest.TestCase):
         self.folder = Path(folder.name)
         write_speech(self.folder / "speech")
 
-    def server(self, function, more=""):
-        server = TrainServer(self.folder, function, more=f'augment = "pool_streams:{function}"\npython = "{sys.executable}"\nprocesses = 2\n{more}')
+    def server(self, function, more="", name=None):
+        server = TrainServer(self.folder, name or function, more=f'augment = "pool_streams:{function}"\npython = "{sys.executable}"\nprocesses = 2\n{more}')
         self.addCleanup(server.kill)
         return server
 
@@ -50,6 +50,17 @@ class ServedAugment(unittest.TestCase):
         contents(data)
         self.assertEqual([failed.name for failed in data.failed], ["s03"])
         data.close()
+
+    def test_each_stream_is_changed_once_also_by_two_servers(self):
+        called = self.folder / "called"
+        with unittest.mock.patch.dict(os.environ, CALLED=str(called)):
+            servers = [self.server("notes", name=name) for name in ("one", "two")]
+        data = millrace.Dataset([server.unix for server in servers])
+        contents(data)
+        data.close()
+        calls = called.read_text().splitlines()
+        self.assertEqual(len(calls), len(set(calls)))
+        self.assertEqual({call for call in calls if call.startswith("0 ")}, {f"0 s{i:02}" for i in range(12)})
 
     def test_a_server_ends_at_sigterm_while_a_function_hangs(self):
         called = self.folder / "called"

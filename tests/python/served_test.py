@@ -2,6 +2,7 @@
 """Datasets whose batches come from servers, `millrace train-serve`."""
 import pickle
 import tempfile
+import threading
 import unittest
 import unittest.mock
 from importlib.util import find_spec
@@ -193,6 +194,18 @@ class End(ServedTest):
 
 
 class Refusals(ServedTest):
+    def test_a_trainer_waits_for_the_memory_of_another_one(self):
+        server = TrainServer(self.folder, "small", limit="1MiB")
+        self.addCleanup(server.kill)
+        first, opened = self.dataset(server.unix, rank=0, world=2, buffers=30), []
+        first.next()
+        with self.assertLogs("millrace", "WARNING") as logged:
+            second = threading.Thread(target=lambda: opened.append(self.dataset(server.unix, rank=1, world=2, buffers=30)))
+            second.start()
+            wait_for(lambda: any("slab_bytes" in line and "waiting for up to" in line for line in logged.output), "the wait")
+            first.close()
+            second.join()
+        self.assertEqual(contents(opened[0]), contents(self.own(rank=1, world=2)))
 
     def test_servers_with_different_plans_are_refused(self):
         other = self.start("other", more="shuffle = false")

@@ -37,15 +37,15 @@ def write_speech(folder, streams=12, seed=1):
 class TrainServer(Server):
     """Serves the plan above. It listens on a Unix socket and on TCP; `again` starts it at the same addresses."""
 
-    def __init__(self, folder, name="server", more="", port=0, slots="slots = 4"):
-        self.folder, self.name, self.more, self.port, self.slots = folder, name, more, port, slots
+    def __init__(self, folder, name="server", more="", port=0, slots="slots = 4", limit="4GiB"):
+        self.folder, self.name, self.more, self.port, self.slots, self.limit = folder, name, more, port, slots, limit
         self._start()
 
     def _start(self):
         socket = self.folder / f"{self.name}.sock"
         config = self.folder / f"{self.name}.toml"
         config.write_text(f'[listen]\nworkers = "unix:{socket}"\nworkers_remote = "tcp://127.0.0.1:{self.port}"\n'
-                          'admin = "127.0.0.1:0"\n' + PLAN.format(speech=self.folder / "speech", more=self.more, slots=self.slots))
+                          f'admin = "127.0.0.1:0"\n[limits]\nslab_bytes = "{self.limit}"\n' + PLAN.format(speech=self.folder / "speech", more=self.more, slots=self.slots))
         super().__init__(MILLRACE, "train-serve", str(config))
         line = self.await_ready(self._listening, "the server to listen")
         self.unix = f"unix:{socket}"

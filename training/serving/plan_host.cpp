@@ -25,13 +25,6 @@ const wp::Refused stopping{"stopping", "the server is stopping"};
 const wp::Refused only_trainers{"pipeline",
                                 "this server has batches for trainers only, not for workers"};
 
-std::uint64_t padding_of(const wp::HandedBatch& batch) {
-  std::uint64_t columns = std::uint64_t{batch.rows} * batch.width;
-  for (const wp::RowEntry& row : batch.framed)
-    columns -= std::uint64_t{row.left} + row.size + row.right;
-  return columns;
-}
-
 }  // namespace
 
 PlanHost::PlanHost(net::io_context& home, PlanHostSettings settings, Budget& bytes,
@@ -101,6 +94,10 @@ void PlanHost::on_made(Made& made) {
     settings_.log(warning("trainer refused", trainer.name, made.made.error().message));
     return refuse(trainer, made.made.error());
   }
+  if (trainer.rank.plan_only) {
+    trainer.link->send(encoder_.encode(made.made->welcome));
+    return dismiss(trainer);
+  }
   const Time now = Clock::now();
   trainer.feed = std::move(made.made->feed);
   trainer.last_received = trainer.waiting.emplace(now);
@@ -130,8 +127,7 @@ void PlanHost::receive(WorkerConnection& link, wp::ToService message) noexcept {
     return protocol_error(link, "a second Hello");
   if (!std::holds_alternative<wp::Bye>(message)) return;
   settings_.log({"trainer left", trainer->name});
-  remove(*trainer);
-  link.send_bye();
+  dismiss(*trainer);
 }
 
 void PlanHost::receive_done(AttachedTrainer& trainer, const wp::Done& done) {
@@ -155,12 +151,10 @@ void PlanHost::serve(AttachedTrainer& trainer, Time now) {
       FillResult result = *std::exchange(trainer.next, std::nullopt);
       if (!deliver(trainer, result, now)) return;
     }
-  } catch (const EmptyEpoch& error) {
-    settings_.log(warning("batches cannot be made", trainer.name, error.what()));
-    refuse(trainer, {"plan", printable_line(error.what())});
   } catch (const std::exception& error) {
     settings_.log(warning("batches cannot be made", trainer.name, error.what()));
-    refuse(trainer, {"internal", printable_line(error.what())});
+    const bool empty = dynamic_cast<const EmptyEpoch*>(&error) != nullptr;
+    refuse(trainer, {empty ? "plan" : "internal", printable_line(error.what())});
   }
 }
 
@@ -186,6 +180,10 @@ bool PlanHost::deliver(AttachedTrainer& trainer, FillResult& result, Time now) {
 
 void PlanHost::finish(const AttachedTrainer& trainer) {
   settings_.log({"trainer has all epochs", trainer.name});
+  dismiss(trainer);
+}
+
+void PlanHost::dismiss(const AttachedTrainer& trainer) {
   WorkerConnection& link = *trainer.link;
   remove(trainer);
   link.send_bye();

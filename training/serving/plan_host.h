@@ -82,6 +82,8 @@ class PlanHost final : public WorkerHost {
   bool deliver(AttachedTrainer& trainer, FillResult& result, Time now);
   void hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now);
   void finish(const AttachedTrainer& trainer);
+  // Sends Bye, and forgets the trainer.
+  void dismiss(const AttachedTrainer& trainer);
   void note_skipped(const AttachedTrainer& trainer, const std::vector<DataError>& failed);
   void note_shortened(const AttachedTrainer& trainer, const TextError& error);
   void fail(AttachedTrainer& trainer, const DataError& error);

@@ -112,6 +112,13 @@ wp::Welcome welcome_of(const ServedPlan& served, const Plan& plan, const wp::Tra
   return welcome;
 }
 
+std::uint64_t padding_of(const worker_protocol::HandedBatch& batch) {
+  std::uint64_t columns = std::uint64_t{batch.rows} * batch.width;
+  for (const worker_protocol::RowEntry& row : batch.framed)
+    columns -= std::uint64_t{row.left} + row.size + row.right;
+  return columns;
+}
+
 std::optional<TextError> add_texts(const Catalog& catalog, std::vector<wp::OpenedStream>& opened) {
   std::size_t texts = 0;
   for (wp::OpenedStream& stream : opened)

@@ -40,6 +40,9 @@ worker_protocol::Welcome welcome_of(const ServedPlan& served, const Plan& plan,
                                     const worker_protocol::TrainerHello& trainer,
                                     std::uint64_t steps);
 
+// The columns of a batch that are padding.
+std::uint64_t padding_of(const worker_protocol::HandedBatch& batch);
+
 // A stream whose name or meta is too long for a message.
 struct TextError {
   std::uint64_t stream = 0;

@@ -32,18 +32,20 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
   const Plan& plan = (*epochs)->plan();
   const std::size_t slab = slab_bytes(served_, plan, rank);
   if (!local && slab > max_sent_tensor)
-    return wp::Refused{"no_room", "a batch of this plan can be longer than a message"};
+    return wp::Refused{"plan", "a batch of this plan can be longer than a message"};
   // A batch that is sent is in a message, too.
   const std::uint32_t buffers = hello.credits + 1, messages = local ? 0 : hello.credits;
-  Share share(bytes_, (std::uint64_t{buffers} + messages) * slab);
+  const std::uint64_t needed = (std::uint64_t{buffers} + messages) * slab;
+  Share share(bytes_, needed);
   if (!share)
-    return wp::Refused{"no_room",
+    return wp::Refused{needed > bytes_.limit() ? "plan" : "no_room",
                        "the batches of this trainer would exceed [limits] slab_bytes: a batch has "
                        "up to " +
                            std::to_string(slab) + " bytes, and the trainer keeps up to " +
                            std::to_string(hello.credits)};
   MadeTrainer made;
   made.welcome = welcome_of(served_, plan, trainer, (*epochs)->get(trainer.epoch)->steps());
+  if (trainer.plan_only) return made;
   auto memory = std::make_unique<TrainerMemory>(buffers, slab, std::move(share), local);
   if (local) {
     made.welcome.slabs = buffers;

@@ -17,7 +17,7 @@ namespace millrace::training {
 
 // A trainer that may be welcomed.
 struct MadeTrainer {
-  std::unique_ptr<TrainerFeed> feed;
+  std::unique_ptr<TrainerFeed> feed;  // null: it asks for the plan only
   worker_protocol::Welcome welcome;
 };
 

@@ -27,14 +27,15 @@ namespace nb = nanobind;
 
 constexpr Duration leave_limit = std::chrono::seconds(1);
 
-// `position`: rank, world, epoch, step, stride, and whether the states of the slots are lost.
-using Position =
-    std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, bool>;
+// `position`: rank, world, epoch, step, stride, whether the states of the slots are lost, and
+// whether it asks for the plan only.
+using Position = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t,
+                            std::uint64_t, bool, bool>;
 
 void make_trainer(Trainer* into, const std::string& url, const std::string& name,
                   std::uint32_t credits, const std::string& device, const Position& position,
                   double wait, const nb::callable& on_wait, const nb::callable& meanwhile) {
-  const auto [rank, world, epoch, step, stride, resets] = position;
+  const auto [rank, world, epoch, step, stride, resets, plan_only] = position;
   WorkerSettings settings;
   settings.name = name;
   settings.credits = credits;
@@ -44,7 +45,8 @@ void make_trainer(Trainer* into, const std::string& url, const std::string& name
                                                    .epoch = epoch,
                                                    .step = step,
                                                    .stride = stride,
-                                                   .resets = resets};
+                                                   .resets = resets,
+                                                   .plan_only = plan_only};
   attach(into, url, std::move(settings), wait, on_wait, meanwhile);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainers of the worker library and a server of batches in one process.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
@@ -179,10 +180,36 @@ TEST_CASE("a worker without a rank is refused") {
   CHECK(error_code([&] { Worker(server.url(), {.name = "worker"}); }) == "pipeline");
 }
 
-TEST_CASE("a trainer whose batches exceed the budget is refused") {
+TEST_CASE(
+    "a trainer whose batches exceed the budget is refused, with another code if they never fit") {
   Twelve twelve;
-  PlanServer server(twelve.served(), 100'000);
-  CHECK(error_code([&] { attach(server.url(), {}, 1000); }) == "no_room");
+  PlanServer server(twelve.served(), 1'000'000);
+  Worker first = attach(server.url(), {.rank = 0, .world = 2}, 30);
+  for (const bool plan_only : {false, true})
+    CHECK(error_code([&] {
+            attach(server.url(), {.rank = 1, .world = 2, .plan_only = plan_only}, 30);
+          }) == "no_room");
+  CHECK(error_code([&] { attach(server.url(), {.rank = 1, .world = 2}, 1000); }) == "plan");
+}
+
+TEST_CASE("a trainer that asks for the plan only gets no batch, and its rank stays free") {
+  Twelve twelve;
+  const std::size_t steps = twelve.epoch().size();
+  std::atomic<int> opened = 0;
+  twelve.catalog->on_open = [&](std::uint64_t) -> Read {
+    ++opened;
+    return {};
+  };
+  PlanServer server(twelve.served());
+  for (const std::string& url : {server.url(), server.tcp_url()}) {
+    Worker asks = attach(url, {.plan_only = true});
+    CHECK(read_plan(asks.plan())->steps == steps);
+    CHECK_FALSE(asks.next_until(soon()));
+    CHECK(asks.ended());
+    CHECK_NOTHROW(attach(url, {.plan_only = true}));
+  }
+  CHECK(server.stats.trainers.value() == 0);
+  CHECK(opened == 0);
 }
 
 TEST_CASE("a stream that cannot be read ends the trainer at its step, again after a retry") {
