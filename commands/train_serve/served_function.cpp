@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +18,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "schemas/json_text.h"
 #include "training/processes/process_function.h"
@@ -49,7 +51,12 @@ std::string description(const AugmentKeys& keys, std::uint64_t seed,
       {"companions", std::move(companions)}});
 }
 
-ProcessChannel start_process(const std::string& python, const std::string& described) {
+// Processes that were started in the place of the same one. Those before the last one were ended.
+using Children = std::vector<pid_t>;
+
+ProcessChannel start_process(const std::string& python, const std::string& described,
+                             Children& children) {
+  std::erase_if(children, [](pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; });
   std::array<int, 2> sockets{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot create a socket");
@@ -79,8 +86,9 @@ ProcessChannel start_process(const std::string& python, const std::string& descr
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::system_error(error, std::generic_category(), python);
+  children.push_back(child);
   FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!process) throw std::runtime_error(python + " has ended at once");
+  if (!process) throw std::system_error(errno, std::generic_category(), "cannot watch a process");
   return {std::move(ours), std::move(process)};
 }
 
@@ -91,7 +99,7 @@ class Lengths final : public training::StreamFunction {
       : catalog_(std::move(catalog)), pool_(std::move(pool)) {}
 
   // Asks whether the function changes them. Throws std::runtime_error.
-  void ask() { changed_ = number(R"({"source":0,"changes_lengths":true)") != 0; }
+  void ask() { changed_ = number("augment", R"({"source":0,"changes_lengths":true)") != 0; }
   bool are_changed() const { return changed_; }
 
   std::uint64_t frames(const StreamCopy& stream, std::uint64_t frames) override {
@@ -100,23 +108,28 @@ class Lengths final : public training::StreamFunction {
                           ",\"epoch\":" + std::to_string(stream.epoch) +
                           ",\"copy\":" + std::to_string(stream.copy) + ",\"name\":";
     append_file_name(request, catalog_->name(stream.stream));
-    return number(std::move(request));
+    try {
+      return number("augment.frames", std::move(request));
+    } catch (const std::runtime_error& error) {
+      throw training::LengthFailure(error.what(), stream.epoch, stream.stream,
+                                    catalog_->name(stream.stream));
+    }
   }
   Result<void, training::ReadError> change(const StreamCopy&, Content&) override {
     return training::ReadError{DataFault::function, "augment: the processes belong to another one"};
   }
 
  private:
-  std::uint64_t number(std::string request) const {
+  std::uint64_t number(const std::string& name, std::string request) const {
     const auto values = pool_->call({.request = std::move(request),
                                      .given = {},
                                      .room = sizeof(std::uint64_t),
                                      .fault = DataFault::function,
-                                     .name = "augment"});
+                                     .name = name});
     std::uint64_t number = 0;
     if (!values) throw std::runtime_error(values.error().message);
     if (values->size() != 1 || values->front().size() != sizeof number)
-      throw std::runtime_error("augment: its process sent an invalid answer");
+      throw std::runtime_error(name + ": its process sent an invalid answer");
     std::memcpy(&number, values->front().data(), sizeof number);
     return number;
   }
@@ -130,8 +143,12 @@ class Lengths final : public training::StreamFunction {
 
 ServedFunction start_function(const AugmentKeys& keys, std::uint64_t seed,
                               const std::shared_ptr<const training::Catalog>& catalog) {
-  const auto start = [python = keys.python, described = description(keys, seed, *catalog)](
-                         std::size_t) { return start_process(python, described); };
+  // The pool starts each of its processes on one thread at a time.
+  const auto children = std::make_shared<std::vector<Children>>(keys.processes);
+  const auto start = [python = keys.python, described = description(keys, seed, *catalog),
+                      children](std::size_t number) {
+    return start_process(python, described, (*children)[number]);
+  };
   const auto pool = std::make_shared<ProcessPool>(keys.processes, keys.longest_call, start);
   const auto lengths = std::make_shared<Lengths>(catalog, pool);
   lengths->ask();  // the first call: loads the function

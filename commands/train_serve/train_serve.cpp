@@ -43,10 +43,8 @@ Result<training::ServedPlan, PlanError> open(const PlanTable& plan,
   if (!plan.augment.function.empty())
     served = start_function(plan.augment, plan.keys.plan.seed, opened->catalog);
   if (served.changes_lengths)
-    opened->options.frames = [catalog = opened->catalog, function = served.function](
-                                 std::uint64_t epoch, std::uint64_t stream, std::uint32_t copy) {
-      return function->frames({epoch, stream, copy}, catalog->frames(stream));
-    };
+    opened->options.frames =
+        training::lengths_after(served.function, opened->catalog, opened->settings.skip_failed);
   const auto checked = make_plan(*opened->catalog, opened->options, {});
   if (!checked) return checked.error();
   auto made = served_plan(std::move(*opened), plan);
@@ -82,7 +80,9 @@ int train_serve(const Arguments& arguments, Console& console) {
     return 1;
   }
   if (arguments.check) return 0;
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGCHLD}) std::signal(number, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
+  // Only processes that are waited for have a status of their end.
+  std::signal(SIGCHLD, options->plan.augment.function.empty() ? SIG_IGN : SIG_DFL);
   try {
     auto served = open(options->plan, [&](const std::string& sentence) {
       console.err << "millrace: " << config << ": " << sentence << std::endl;

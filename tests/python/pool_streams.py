@@ -139,10 +139,37 @@ def fails_with_s03(stream, generator):
     return stream
 
 
+class FailsAtLength:
+    """The number of frames of a stream is not known."""
+
+    def frames(self, n, generator):
+        if n == int(os.environ["FAILS_AT"]):
+            raise KeyError("no such length")
+        return n
+
+    def __call__(self, stream, generator):
+        return stream
+
+
+fails_at_length = FailsAtLength()
+
+
 def notes(stream, generator):
     """Writes a line for each call."""
     with open(os.environ["CALLED"], "a") as file:
         file.write(f"{stream.epoch} {stream.name}\n")
+    return stream
+
+
+def ends_with_s03(stream, generator):
+    if stream.name == "s03":
+        os._exit(3)
+    return stream
+
+
+def is_killed_with_s03(stream, generator):
+    if stream.name == "s03":
+        os.kill(os.getpid(), signal.SIGKILL)
     return stream
 
 

@@ -62,6 +62,24 @@ class ServedAugment(unittest.TestCase):
         self.assertEqual(len(calls), len(set(calls)))
         self.assertEqual({call for call in calls if call.startswith("0 ")}, {f"0 s{i:02}" for i in range(12)})
 
+    def test_a_length_that_fails_is_an_error_of_its_stream(self):
+        frames = min(millrace.Dataset(str(self.folder / "speech"), **KEYS)._open().catalog.frames(i) for i in range(12))
+        with unittest.mock.patch.dict(os.environ, FAILS_AT=str(frames)):
+            server, skips = self.server("fails_at_length"), self.server("fails_at_length", 'on_error = "skip"', name="skips")
+        with self.assertRaisesRegex(millrace.DataError, r"stream \d+ \(s\d+\), epoch 0, step 0: augment.frames: KeyError: 'no such length'"):
+            millrace.Dataset(server.unix)
+        data = millrace.Dataset(skips.unix)
+        contents(data)
+        self.assertEqual([failed.reason for failed in data.failed], ["function"])
+        data.close()
+
+    def test_the_end_of_a_process_has_its_reason(self):
+        for function, text in ("ends_with_s03", "ended with exit code 3"), ("is_killed_with_s03", "ended by signal 9"):
+            data = millrace.Dataset(self.server(function).unix)
+            with self.assertRaisesRegex(millrace.DataError, f"s03.*augment: its process .*{text}"):
+                contents(data)
+            data.close()
+
     def test_a_server_ends_at_sigterm_while_a_function_hangs(self):
         called = self.folder / "called"
         with unittest.mock.patch.dict(os.environ, CALLED=str(called)):
@@ -73,7 +91,7 @@ class ServedAugment(unittest.TestCase):
         self.assertEqual(server.stop(), 0)
 
     def test_a_function_that_cannot_be_loaded_is_an_error_at_the_start(self):
-        for augment, python, text in [("pool_streams:nothing", sys.executable, "augment: its process has ended"),
+        for augment, python, text in [("pool_streams:nothing", sys.executable, "augment: its process has ended with exit code 1"),
                                       ("nowhere:louder", sys.executable, "augment: its process has ended"),
                                       ("pool_streams:louder", "/nowhere/python", "/nowhere/python: No such file"),
                                       ("louder", sys.executable, 'must be "MODULE:FUNCTION"')]:

@@ -151,6 +151,8 @@ void PlanHost::serve(AttachedTrainer& trainer, Time now) {
       FillResult result = *std::exchange(trainer.next, std::nullopt);
       if (!deliver(trainer, result, now)) return;
     }
+  } catch (const LengthFailure& failure) {
+    fail(trainer, error_of(failure));
   } catch (const std::exception& error) {
     settings_.log(warning("batches cannot be made", trainer.name, error.what()));
     const bool empty = dynamic_cast<const EmptyEpoch*>(&error) != nullptr;

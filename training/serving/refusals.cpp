@@ -14,6 +14,14 @@ wp::Refused refusal_of(const DataError& error) {
   return refused;
 }
 
+DataError error_of(const LengthFailure& failure) {
+  return {.error = {DataFault::function, failure.what()},
+          .stream = failure.stream,
+          .name = failure.name,
+          .epoch = failure.epoch,
+          .step = 0};
+}
+
 std::string place_text(const wp::TrainerHello& trainer) {
   std::string text = "rank " + std::to_string(trainer.rank) + " of " +
                      std::to_string(trainer.world) + " from epoch " +

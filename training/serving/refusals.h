@@ -12,6 +12,9 @@ namespace millrace::training {
 // object with stream, name, epoch and step.
 worker_protocol::Refused refusal_of(const DataError& error);
 
+// The error of a stream whose length is not known, for the first step of the epoch.
+DataError error_of(const LengthFailure& failure);
+
 // The rank and the position of a trainer, for the log.
 std::string place_text(const worker_protocol::TrainerHello& trainer);
 

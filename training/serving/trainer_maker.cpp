@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "training/plans/make_plan.h"
+#include "training/serving/refusals.h"
 #include "workers/hub/slab_maker.h"
 
 namespace millrace::training {
@@ -56,6 +57,8 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
   return made;
 } catch (const EmptyEpoch& error) {
   return wp::Refused{"plan", printable_line(error.what())};
+} catch (const LengthFailure& failure) {
+  return refusal_of(error_of(failure));
 } catch (const std::exception& error) {
   return wp::Refused{"internal",
                      printable_line(std::string("the batches cannot be made: ") + error.what())};

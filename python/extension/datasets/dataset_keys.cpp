@@ -104,16 +104,8 @@ DatasetPlan plan_from(const DatasetKeys& keys, const OpenedCatalog& opened, nb::
     made.function = std::make_shared<training::ProcessFunction>(opened.catalog, std::move(pool),
                                                                 source, made.function);
   if (changes_lengths)
-    made.options.frames = [catalog = opened.catalog, function = made.function,
-                           skips = keys.loader.skip_failed](
-                              std::uint64_t epoch, std::uint64_t stream, std::uint32_t copy) {
-      try {
-        return function->frames({epoch, stream, copy}, catalog->frames(stream));
-      } catch (const LengthFailure&) {  // it fails again when the stream is opened
-        if (!skips) throw;
-        return catalog->frames(stream);
-      }
-    };
+    made.options.frames =
+        training::lengths_after(made.function, opened.catalog, keys.loader.skip_failed);
   auto plan = training::make_plan(*made.catalog, made.options, keys.loader.rank);
   if (!plan) refuse(plan.error());
   made.plan = std::move(*plan);

@@ -49,7 +49,7 @@ void translate_data_error(const std::exception_ptr& thrown, void*) {
     std::rethrow_exception(thrown);
   } catch (const DeviceFailure& error) {
     raise("error_of", error.what(), "device");
-  } catch (const LengthFailure& error) {
+  } catch (const training::LengthFailure& error) {
     raise("data_error", error.what(), name_of(training::DataFault::function), error.stream,
           error.name, error.epoch, 0);
   }

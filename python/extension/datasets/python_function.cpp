@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,8 +79,8 @@ std::uint64_t PythonFunction::frames(const StreamCopy& stream, std::uint64_t fra
                                             text_of(catalog_->name(stream.stream)), frames);
     }));
   } catch (nb::python_error& error) {
-    throw LengthFailure(failure_of(error, DataFault::function, "augment.frames").message,
-                        stream.epoch, stream.stream, catalog_->name(stream.stream));
+    throw training::LengthFailure(failure_of(error, DataFault::function, "augment.frames").message,
+                                  stream.epoch, stream.stream, catalog_->name(stream.stream));
   }
 }
 

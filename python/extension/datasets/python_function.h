@@ -5,26 +5,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "python/extension/datasets/kept_object.h"
 #include "training/contract/catalog.h"
 #include "training/filling/streams/stream_function.h"
 
 namespace millrace::python {
-
-// `frames` of a function failed when an epoch was distributed.
-class LengthFailure : public std::runtime_error {
- public:
-  LengthFailure(const std::string& why, std::uint64_t for_epoch, std::uint64_t for_stream,
-                std::string its_name)
-      : std::runtime_error(why), epoch(for_epoch), stream(for_stream), name(std::move(its_name)) {}
-
-  const std::uint64_t epoch, stream;
-  const std::string name;
-};
 
 // A function of Python that changes whole streams (augmentation). The Python object has
 // `change(epoch, stream, copy, name, meta, frames, companions)`, which returns a pair of contiguous
@@ -36,7 +22,7 @@ class PythonFunction final : public training::StreamFunction {
 
   Result<void, training::ReadError> change(const training::StreamCopy& stream,
                                            Content& content) override;
-  // Throws LengthFailure with the traceback if the function fails.
+  // A failure has the traceback.
   std::uint64_t frames(const training::StreamCopy& stream, std::uint64_t frames) override;
 
  private:

@@ -212,6 +212,21 @@ TEST_CASE("a trainer that asks for the plan only gets no batch, and its rank sta
   CHECK(opened == 0);
 }
 
+TEST_CASE("a stream whose length is not known refuses the trainer as an error of the stream") {
+  Twelve twelve;
+  twelve.options.frames = [](std::uint64_t epoch, std::uint64_t stream, std::uint32_t) {
+    if (epoch == 1 && stream == 4) throw training::LengthFailure("no luck", epoch, stream, "four");
+    return std::uint64_t{9};
+  };
+  PlanServer server(twelve.served());
+  Worker trainer = attach(server.url());
+  CHECK(error_of([&] { take(trainer, 1000); }).code() == "data");
+  const WorkerError error = error_of([&] { attach(server.url(), {.epoch = 1}); });
+  CHECK(error.code() == "data");
+  CHECK(error.details() == R"({"stream":4,"name":"four","message":"no luck","fault":"function",)"
+                           R"("epoch":1,"step":0})");
+}
+
 TEST_CASE("a stream that cannot be read ends the trainer at its step, again after a retry") {
   Twelve twelve;
   twelve.catalog->on_read = four_is_damaged;
