@@ -184,9 +184,10 @@ class End(ServedTest):
         data = self.dataset(server.unix, buffers=2)
         self.assertIsNotNone(data.next())
         server.kill()
+        lost = data._open()._servers[0]
         with self.assertLogs("millrace", "WARNING"):
-            while data.next(timeout=0.2) is not None:
-                pass
+            while lost.is_attached:
+                data.next(timeout=1)
         self.assertIsNone(data.next(timeout=0.2))
         step = data.step
         server.again()

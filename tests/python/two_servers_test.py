@@ -92,9 +92,11 @@ class TwoServers(ServedTest):
         data = self.dataset([self.urls[0], server.unix], buffers=2)
         given = [content(data.next()) for _ in range(3)]
         server.kill()
+        lost = data._open()._servers[1]
         with self.assertLogs("millrace", "WARNING"):
-            while (batch := data.next(timeout=0.2)) is not None:
-                given.append(content(batch))
+            while lost.is_attached:
+                if (batch := data.next(timeout=1)) is not None:
+                    given.append(content(batch))
         server.again()
         self.assertEqual(given + contents(data), self.local)
 
