@@ -159,8 +159,8 @@ class Dataset(DatasetLoop):
 
     def copy(self, **changes: Any) -> "Dataset":
         """A Dataset with the same arguments, except for those given, such as ``rank`` and ``world``. It begins at the first
-        epoch. Its streams are those that this Dataset has opened, also if files were added since then. With ``processes``,
-        which each data set has for itself, it opens them again."""
+        epoch. Its streams are those that this Dataset has opened, also if files were added since then. Objects of
+        Python that ``processes`` read are opened again, because each data set has its own processes."""
         unknown = changes.keys() - self._arguments.keys()
         if unknown:
             raise TypeError(f"copy() got an unexpected argument {min(unknown)!r}")
@@ -170,7 +170,7 @@ class Dataset(DatasetLoop):
         # Only plain values can be compared: == of arrays is no answer.
         changed = {key for key, value in changes.items() if value is not self._arguments[key]
                    and not (isinstance(value, (str, int, float)) and value == self._arguments[key])}
-        made._feed = feed_of(made._request, opened_after(feed, changed), origin_after(feed, changed))
+        made._feed = feed_of(made._request, opened_after(feed, made._request, changed), origin_after(feed, changed))
         return made
 
     def __copy__(self) -> "Dataset":

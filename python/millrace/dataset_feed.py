@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The feed of a Dataset from the arguments of the Dataset."""
 
+import dataclasses
 from collections.abc import Mapping, Set
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from millrace.elements import element_of
 from millrace.errors import PlanDiffers
 from millrace.plan_feed import LocalFeed, Opened, Request, opened_catalog, parts_of
 from millrace.plan_origin import difference_of
+from millrace.processes import processes_of
 from millrace.progress_bar import index_progress
 from millrace.remote_feed import RemoteFeed, RemoteLoader, is_served
 from millrace.request import seconds_of, text, whole
@@ -21,7 +23,7 @@ _OF_POOL = {"processes", "start_method", "longest_call"}
 _NO_KEYS = {"streams", "companions", "augment", "pipeline", "stride", "first_step", "progress", *_OF_POOL}
 #: Arguments that determine the catalog.
 _OF_CATALOG = {"streams", "rate", "channels", "dim", "frames", "dtype", "convert", "mapped", "companions", "pipeline", "split", "part",
-               "max_stream", *_OF_POOL}
+               "max_stream"}
 #: Arguments that leave the plan as it is.
 _OF_PROCESS = {"rank", "world", "device", "prefetch", "threads", "buffers", "on_error", "stride", "first_step", "progress",
                *_OF_POOL}
@@ -113,11 +115,14 @@ def feed_after(state: Mapping[str, Any], feed: Feed) -> Feed:
     return feed
 
 
-def opened_after(feed: Feed, changed: Set[str]) -> Opened | None:
-    """The streams of a feed, if they are those of a Dataset with these arguments changed, too."""
-    if not isinstance(feed, LocalFeed) or feed.opened.processes:  # each data set has processes of its own
+def opened_after(feed: Feed, request: Request, changed: Set[str]) -> Opened | None:
+    """The streams of a feed, if they are those of a Dataset with this request, too. ``changed``: its other arguments."""
+    if not isinstance(feed, LocalFeed) or changed & _OF_CATALOG:
         return None
-    return None if changed & _OF_CATALOG else feed.opened
+    if all(part.paths for part in request.parts) and all(map(is_file, request.companions.values())):
+        processes = processes_of(request.processes, request.start_method, request.longest_call)  # each data set has its own
+        return dataclasses.replace(feed.opened, processes=processes)
+    return None if feed.opened.processes or changed & _OF_POOL else feed.opened
 
 
 def origin_after(feed: Feed, changed: Set[str]) -> dict[str, Any] | None:

@@ -60,6 +60,14 @@ class OfFolders(DatasetTest):
         self.assertEqual(content(data.peek()), expected[0])
         self.assertEqual(contents(data.copy(processes=0, rate=None)), expected)
 
+    def test_a_copy_with_processes_has_the_files_of_the_data_set(self):
+        data = self.opened(augment=lambda stream, generator: stream, processes=1)
+        expected = contents(data)
+        self.write(0.5)
+        data.seek(0)
+        self.assertEqual(content(data.peek()), expected[0])
+        self.assertEqual(contents(data.copy()), expected)
+
     def test_a_copy_has_the_streams_of_the_data_set(self):
         data = self.opened()
         expected = contents(data)
