@@ -98,7 +98,7 @@ class Dataset(DatasetLoop):
         ``frames`` may be "auto": if an audio file has more than 16 bits, "f32" for all (or ``dtype``), otherwise "s16".
         ``convert``: audio files of other rates and channels are converted to ``rate`` and ``channels`` as the service does it,
         by default to those of most files. Without it they are an error.
-        ``mapped``: WAV files of 16 bits and files of arrays are read in place. That takes two thirds of the time, but the program
+        ``mapped``: WAV files of 16 bits and the frames in files of arrays are read in place. That takes less time, but the program
         ends (SIGBUS) if another one cuts a file, or a disk fails.
 
         ``mode``: "stateful" (the default), "stateless", "returnn-classic" or "returnn-torch".

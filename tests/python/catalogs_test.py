@@ -97,6 +97,19 @@ class Catalogs(DatasetTest):
         with self.assertRaisesRegex(FileNotFoundError, "no .npy files"):
             millrace.catalogs.NpyFiles(self.folder / "none")
 
+    def test_npy_files_that_are_cut_are_errors_of_their_streams(self):
+        path = self.folder / "cut.npy"
+        for order in np.ascontiguousarray, np.asfortranarray:
+            for dtype in np.float32, np.float64:
+                np.save(path, order(np.ones((100_000, 4), dtype)))
+                data = self.data(millrace.catalogs.NpyFiles([path]), slots=1)
+                batches = iter(data)
+                next(batches)
+                os.truncate(path, 100_000)
+                with self.assertRaisesRegex(millrace.DataError, "was cut"):
+                    for _ in batches:
+                        pass
+
     def test_hdf5_of_returnn_with_targets_as_companions(self):
         path = str(self.folder / "data.hdf")
         with contextlib.redirect_stdout(io.StringIO()):

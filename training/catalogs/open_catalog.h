@@ -64,7 +64,7 @@ struct CatalogSettings {
   // Audio files of other rates and channels are converted as the service does it for its clients:
   // to `rate` and `channels`, or to those of most files.
   bool convert = false;
-  // WAV files of 16 bits are mapped, and read in place. That takes two thirds of the time, but if
+  // WAV files of 16 bits are mapped, and read in place. That takes less time, but if
   // others cut such a file, or its disk fails, SIGBUS ends the process.
   bool mapped = false;
   std::string pipeline{};  // only the recordings of this pipeline; empty: all

@@ -32,6 +32,7 @@ class RecordedFrames {
     return frames_.missing().empty() ? "" : frames_.missing().front().why;
   }
   static bool is_current() { return true; }
+  static void put_away() {}
   static std::size_t descriptors() { return 0; }  // those of the recordings
   std::size_t memory() const {
     return copy_.capacity() + sizeof(recording::RecordedEvent) * frames_.events().size();

@@ -46,7 +46,7 @@ class FrameReader {
  public:
   virtual ~FrameReader() = default;
 
-  // The frames [begin, begin + count) in the catalog's frame type; in place if they lie in mapped
+  // The frames [begin, begin + count) in the catalog's frame type; in place if they lie in
   // memory. It need not check that values are finite: the loader does. It is fast if `begin` does
   // not decrease by more than a window. Requires: begin + count <= the length of the stream.
   virtual Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) = 0;

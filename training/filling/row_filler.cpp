@@ -59,8 +59,7 @@ void RowFiller::open_ahead(const PlannedBatch& batch, std::size_t row) try {
 
 // The frames of a row are found before the row before it is written, so that they come from memory
 // meanwhile. The two rows must not be of one stream: its reader returns one window at a time. And
-// the second stream must be open: to open it may take long, and a mapped file that is cut meanwhile
-// has no frames for the first row any more.
+// the second stream must be open: to open it may take long, and a mapped file may be cut meanwhile.
 void RowFiller::fill_rows(FillingJob& job, const std::atomic<bool>& stop) {
   const auto& framed = job.planned.framed;
   const std::uint64_t epoch = job.planned.epoch;

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in memory, and in ``.npy`` files."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from millrace.stream_sources import Events, Form, Place, form_of
+
+_Head: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[Any], int]
 
 
 class Arrays:
@@ -98,7 +101,7 @@ class NpyFiles:
         else:
             self._paths = [Path(path) for path in files]
             self._names = [path.with_suffix("").as_posix() for path in self._paths]
-        self._mapped: tuple[int, NDArray[Any]] | None = None
+        self._last: tuple[int, _Head] | None = None
         self.companions: Mapping[str, Any] = companions or {}
         self.rate = rate
 
@@ -115,13 +118,16 @@ class NpyFiles:
         return self._names[i]
 
     def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
-        mapped = self._mapped
-        if mapped is None or mapped[0] != i:
-            self._mapped = mapped = (i, np.load(self._paths[i], mmap_mode="r"))
-        return mapped[1][begin : begin + n]
+        shape, fortran, dtype, offset = self._head(i)
+        path, values = self._paths[i], math.prod(shape[1:])
+        if not fortran:
+            return _items(path, dtype, offset, begin * values, n * values).reshape(n, *shape[1:])
+        return np.stack([_items(path, dtype, offset, value * shape[0] + begin, n) for value in range(values)], axis=1)
 
-    def _head(self, i: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    def _head(self, i: int) -> _Head:
         """Shape, whether it is in Fortran's order, type, and offset of the array."""
+        if self._last is not None and self._last[0] == i:
+            return self._last[1]
         path = self._paths[i]
         with open(path, "rb") as file:
             try:
@@ -132,7 +138,9 @@ class NpyFiles:
                 raise ValueError(f"{path}: {error}") from None
             if len(shape) not in (1, 2):
                 raise ValueError(f"{path}: must have an array [frames] or [frames, values], not {list(shape)}")
-            return shape, fortran and len(shape) == 2, dtype, file.tell()
+            head = shape, fortran and len(shape) == 2, dtype, file.tell()
+        self._last = i, head
+        return head
 
     def _place(self, i: int) -> Place:
         _, fortran, dtype, offset = self._head(i)
@@ -142,5 +150,10 @@ class NpyFiles:
         shape, _, dtype, _ = self._head(i)
         return (shape[1] if len(shape) == 2 else 1, dtype, None) if shape[0] else None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_mapped": None}
+
+def _items(path: Path, dtype: np.dtype[Any], offset: int, begin: int, count: int) -> NDArray[Any]:
+    """Items of the array that begins at ``offset``. They are read: if a mapped file is cut, the program ends."""
+    items: NDArray[Any] = np.fromfile(path, dtype, count, offset=offset + begin * dtype.itemsize)
+    if len(items) < count:
+        raise EOFError(f"{path} was cut")
+    return items

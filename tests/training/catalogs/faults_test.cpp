@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <limits>
 
+#include "tests/support/descriptor_limit.h"
 #include "tests/training/catalogs/catalog_under_test.h"
 
 namespace millrace::training {
@@ -71,7 +73,8 @@ TEST_CASE("a file that is cut while it is read has another length from there on"
     const auto frames = stream->frames(begin, 1000);
     REQUIRE(frames.has_error());
     CHECK(frames.error().fault == DataFault::length);
-    CHECK_THAT(frames.error().message, Catch::StartsWith(folder / "a.wav" + ": was cut while it"));
+    CHECK(frames.error().message ==
+          folder / "a.wav" + ": was cut while it was read, to 5044 bytes");
   }
 }
 
@@ -101,6 +104,57 @@ TEST_CASE("a file that is replaced between two readers is opened again") {
   const Samples now = folder.add("new", 40'000, 2);
   fs::rename(folder / "new", folder / "a.wav");
   CHECK(read<std::int16_t>(*open_stream(*reader, 0), 0, 40'000) == now);
+}
+
+TEST_CASE("a file that is rewritten in place between two readers is read again") {
+  AudioFolder folder;
+  const int format = GENERATE(SF_FORMAT_WAV | SF_FORMAT_PCM_16, flac_16);
+  const auto write = [&](std::uint32_t seed) {
+    Samples samples = folder.add("a.wav", 40'000, seed, {.format = format});
+    fs::last_write_time(folder / "a.wav", fs::file_time_type(std::chrono::seconds(seed)));
+    return samples;
+  };
+  write(1);
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  for (int again = 0; again < 2; ++again)  // a step back: all frames of a compressed file are kept
+    for (const std::uint64_t begin : {30'000, 1000})
+      REQUIRE(open_stream(*reader, 0)->frames(begin, 1000).has_value());
+  const Samples now = write(2);
+  CHECK(read<std::int16_t>(*open_stream(*reader, 0), 1000, 1000) ==
+        part_of_samples(now, 1000, 1000));
+}
+
+TEST_CASE("too many open files are no error of a file") {
+  AudioFolder folder;
+  folder.add("a.wav", 1000, 1, {.format = GENERATE(SF_FORMAT_WAV | SF_FORMAT_PCM_16, flac_16)});
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  CHECK(open_stream(*catalog->reader(), 0)->frames(0, 10).has_value());
+  const DescriptorLimit limit(0);
+  CHECK_THROWS_WITH(reader->open(0),
+                    Catch::StartsWith(folder / "a.wav: cannot be opened: Too many open files; "));
+}
+
+TEST_CASE("files that exceed half of the descriptors are opened for each read") {
+  AudioFolder folder;
+  std::vector<Samples> samples;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    samples.push_back(folder.add(std::to_string(100 + i) + ".wav", 40'000, i));
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  open_stream(*reader, 0);
+  const DescriptorLimit limit(60);
+  std::vector<std::unique_ptr<FrameReader>> streams;
+  for (std::uint64_t i = 0; i < 100; ++i) streams.push_back(open_stream(*reader, i));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    for (const std::uint64_t begin : {0, 20'000})
+      REQUIRE(read<std::int16_t>(*streams[i], begin, 5000) ==
+              part_of_samples(samples[i], begin, 5000));
+  folder.add("199.wav", 40'000, 200);
+  fs::last_write_time(folder / "199.wav", fs::file_time_type(std::chrono::seconds(1)));
+  CHECK(streams.back()->frames(30'000, 1000).error().message ==
+        folder / "199.wav" + ": was changed while it was read");
 }
 
 TEST_CASE("a file that was cut before its index was made has the length of its header") {

@@ -61,7 +61,13 @@ TEST_CASE("a mapped file has the frames of one that is read") {
   const auto open = [&](Element element, bool mapped) {
     return open_good({.path = folder.path(), .frames = element, .mapped = mapped});
   };
-  CHECK(read_all<std::int16_t>(*open(Element::s16, true), 0) == all);
+  for (const bool mapped : {false, true}) {
+    const auto catalog = open(Element::s16, mapped);
+    const auto reader = catalog->reader();
+    const auto stream = open_stream(*reader, 0);
+    CHECK(read<std::int16_t>(*stream, 0, 30'000) == all);
+    CHECK((content_of("/proc/self/maps").find(folder / "a.wav") != std::string::npos) == mapped);
+  }
   CHECK(read_all<float>(*open(Element::f32, true), 0) ==
         read_all<float>(*open(Element::f32, false), 0));
 }

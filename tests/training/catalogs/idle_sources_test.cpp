@@ -15,6 +15,7 @@ struct CountedFile {
   CountedFile& operator=(const CountedFile&) = delete;
 
   bool is_current() const { return current; }
+  static void put_away() {}
   std::size_t memory() const { return bytes; }
   std::size_t descriptors() const { return files; }
 

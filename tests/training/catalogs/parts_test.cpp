@@ -2,17 +2,18 @@
 #include "tests/training/catalogs/catalog_under_test.h"
 
 namespace millrace::training {
-TEST_CASE("a stream may be a part of its file, mapped or decoded") {
+TEST_CASE("a stream may be a part of its file, mapped, read or decoded") {
   AudioFolder folder;
-  const bool mapped = GENERATE(true, false);
-  const std::string file = mapped ? "long.wav" : "long.flac";
-  const int format = mapped ? SF_FORMAT_WAV | SF_FORMAT_PCM_16 : SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
+  const auto [is_wav, mapped] =
+      GENERATE(std::pair(true, true), std::pair(true, false), std::pair(false, false));
+  const std::string file = is_wav ? "long.wav" : "long.flac";
+  const int format = is_wav ? SF_FORMAT_WAV | SF_FORMAT_PCM_16 : SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
   const Samples samples = folder.add(file, 160'000, 1, {.format = format});
   write_text(folder / "m.jsonl", R"({"path":")" + file + R"(","offset":3,"duration":1})" + "\n" +
                                      R"({"path":")" + file + R"(","offset":9.5})" + "\n" +
                                      R"({"path":")" + file + R"(","duration":9.995})" + "\n");
   for (int opening = 0; opening < 2; ++opening) {  // the second one has the index
-    const auto catalog = open_good({.path = folder / "m.jsonl"});
+    const auto catalog = open_good({.path = folder / "m.jsonl", .mapped = mapped});
     REQUIRE(catalog->size() == 3);
     CHECK(catalog->name(0) == "long-3");
     CHECK(read_all<std::int16_t>(*catalog, 0) == part_of_samples(samples, 48'000, 16'000));

@@ -34,13 +34,13 @@ class NpyArray final : public CompanionArray {
 
   const Shape& shape() const override { return shape_; }
   Result<Bytes, ReadError> entries(EntryRange range) override {
-    if (range.count == 0) return Bytes();
     const std::uint64_t entry = size_of(shape_.element) * shape_.values;
     return file_.read(begin_ + range.begin * entry, range.count * entry, block_);
   }
   std::size_t memory() const override { return block_.memory(); }
   bool is_current() override { return file_.is_current(); }
-  std::size_t descriptors() const override { return file_.descriptors(); }
+  std::size_t descriptors() const override { return 0; }
+  void put_away() override { block_.clear(); }
 
  private:
   StoredFile file_;
@@ -59,6 +59,7 @@ class AudioArray final : public CompanionArray {
   }
   std::size_t memory() const override { return source_->memory(); }
   bool is_current() override { return source_->is_current(); }
+  void put_away() override { source_->put_away(); }
   std::size_t descriptors() const override { return source_->descriptors(); }
 
  private:

@@ -34,13 +34,14 @@ class CompanionArray {
   virtual std::size_t memory() const = 0;
   // False if its file was cut, replaced or deleted, as far as that is known.
   virtual bool is_current() = 0;
-  // File descriptors that it keeps.
+  virtual void put_away() {}
+  // File descriptors that it keeps, except those of a StoredFile.
   virtual std::size_t descriptors() const = 0;
 };
 
 using OpenedArray = Result<std::unique_ptr<CompanionArray>, ReadError>;
 
-// A `.npy` file, mapped. The first axis is the entries.
+// A `.npy` file. The first axis is the entries.
 OpenedArray open_npy(const std::string& path);
 // An audio file: an entry is a frame, with values of the type `element`.
 OpenedArray open_audio_array(const std::string& path, Element element);

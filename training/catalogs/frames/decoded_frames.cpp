@@ -2,8 +2,12 @@
 #include "training/catalogs/frames/decoded_frames.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
+
+#include "training/catalogs/frames/stored_file.h"
 
 namespace millrace::training {
 namespace {
@@ -37,7 +41,11 @@ Result<Bytes, ReadError> DecodedFrames::frames(std::uint64_t begin, std::uint64_
 
 Result<DecodedFrames::File, ReadError> DecodedFrames::open_file() const {
   auto file = AudioFile::reopen(stream_.path);
-  if (!file) return error_of(file.error());
+  if (!file) {
+    for (const int error : {EMFILE, ENFILE})  // libsndfile gives the text
+      if (file.error().ends_with(std::strerror(error))) check_descriptors(stream_.path, error);
+    return error_of(file.error());
+  }
   const auto& conversion = stream_.conversion;
   const std::uint32_t channels = conversion ? conversion->from_channels : stream_.channels;
   if (file->channels() != channels)

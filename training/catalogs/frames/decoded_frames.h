@@ -8,6 +8,7 @@
 
 #include "input/audio_file.h"
 #include "input/files/converted_file.h"
+#include "training/catalogs/frames/file_identity.h"
 #include "training/catalogs/frames/frame_source.h"
 
 namespace millrace::training {
@@ -22,7 +23,7 @@ class DecodedFrames final : public FrameSource {
   static Result<std::unique_ptr<FrameSource>, ReadError> open(const AudioStream& stream);
 
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override;
-  bool is_current() override { return true; }
+  bool is_current() override { return identity_ && identity_of(stream_.path) == identity_; }
   std::size_t descriptors() const override { return file_ ? 1 : 0; }
   std::size_t memory() const override { return kept_.capacity() + (file_ ? decoder_bytes : 0); }
 
@@ -30,7 +31,9 @@ class DecodedFrames final : public FrameSource {
   static constexpr std::size_t decoder_bytes = 256 << 10;  // an estimate of libsndfile's decoders
 
   explicit DecodedFrames(const AudioStream& stream)
-      : stream_(stream), frame_bytes_(size_of(stream.element) * stream.channels) {}
+      : stream_(stream),
+        identity_(identity_of(stream.path)),
+        frame_bytes_(size_of(stream.element) * stream.channels) {}
 
   std::uint64_t end() const { return first_ + count_; }
   using File = std::variant<AudioFile, ConvertedFile>;
@@ -55,6 +58,7 @@ class DecodedFrames final : public FrameSource {
   std::uint64_t in_file(std::uint64_t frame) const;
 
   const AudioStream stream_;
+  const std::optional<FileIdentity> identity_;  // when it was opened
   const std::size_t frame_bytes_;
   std::optional<File> file_;  // nullopt after an error
   std::uint64_t at_ = 0;      // frame of the decoder, in the stream

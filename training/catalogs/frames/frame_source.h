@@ -18,9 +18,11 @@ class FrameSource {
   virtual Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) = 0;
   // Memory that it keeps, in bytes, without mapped files.
   virtual std::size_t memory() const = 0;
-  // False if its file was cut, replaced or deleted, as far as that is known.
+  // False if its file was changed, replaced or deleted, as far as that is known.
   virtual bool is_current() = 0;
-  // File descriptors that it keeps.
+  // It is not read for some time: forgets what it can read again at once.
+  virtual void put_away() {}
+  // File descriptors that it keeps, except those of a StoredFile.
   virtual std::size_t descriptors() const = 0;
 };
 

@@ -13,8 +13,8 @@ namespace millrace::training {
 // The files of a thread that were read last and are not in use. A stream that is opened again for
 // its next row is then not decoded from its beginning, and the file of one that is opened again in
 // the next epoch is at hand. Those that have been unused for longest are closed if there
-// are too many. `Source` has the functions is_current(), memory() and descriptors(). Confined to
-// one thread.
+// are too many. `Source` has the functions is_current(), put_away(), memory() and descriptors().
+// Confined to one thread.
 template <class Source>
 class IdleSources {
  public:
@@ -31,6 +31,7 @@ class IdleSources {
   }
 
   void put(std::uint64_t stream, std::unique_ptr<Source> source) {
+    source->put_away();
     memory_ += source->memory();
     descriptors_ += source->descriptors();
     idle_.push_back({.stream = stream, .source = std::move(source)});

@@ -36,6 +36,11 @@ Result<std::unique_ptr<FrameSource>, ReadError> PcmFrames::open(const AudioStrea
 PcmFrames::PcmFrames(const AudioStream& stream, StoredFile file)
     : stream_(stream), file_(std::move(file)) {}
 
+void PcmFrames::put_away() {
+  block_.clear();
+  converted_ = std::vector<std::byte>();
+}
+
 Result<Bytes, ReadError> PcmFrames::frames(std::uint64_t begin, std::uint64_t count) {
   if (count == 0) return Bytes();
   const auto samples = file_.read(stream_.place + (stream_.before + begin) * frame_bytes(stream_),

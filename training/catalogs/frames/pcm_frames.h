@@ -19,7 +19,8 @@ class PcmFrames final : public FrameSource {
   Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override;
   std::size_t memory() const override { return block_.memory() + converted_.capacity(); }
   bool is_current() override { return file_.is_current(); }
-  std::size_t descriptors() const override { return file_.descriptors(); }
+  std::size_t descriptors() const override { return 0; }  // StoredFile has a limit of its own
+  void put_away() override;
 
  private:
   PcmFrames(const AudioStream& stream, StoredFile file);

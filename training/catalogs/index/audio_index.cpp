@@ -203,7 +203,7 @@ Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& se
     if (!settings.skips) return CatalogError{faults.text()};
     settings.skips(faults.text());
   }
-  if (!file.empty()) bytes = {};
+  if (!file.empty()) bytes = std::vector<std::byte>();
   auto index = file.empty() ? Index::from(std::move(bytes)) : Index::map(file);
   if (!index)
     return CatalogError{(settings.files.empty() ? settings.path : settings.files.front()) +

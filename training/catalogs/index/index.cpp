@@ -285,7 +285,7 @@ std::vector<std::byte> IndexBuilder::finish(const FrameType& type, bool settled)
   append(bytes, head);
   for (auto* part : {&streams_, &events_, &watched_, &text_}) {
     append(bytes, Bytes(*part));
-    *part = {};
+    *part = std::vector<std::byte>();
   }
   head.checksum = recording::crc32c(Bytes(bytes).subspan(checked_from));
   std::memcpy(bytes.data(), &head, sizeof head);
