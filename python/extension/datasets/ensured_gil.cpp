@@ -34,21 +34,16 @@ EnsuredGil::EnsuredGil() try {
     return;
   }
   lock();
-  made_ = PyThreadState_New(interpreter);
+  PyThreadState* const made = PyThreadState_New(interpreter);
   unlock();
-  if (made_ == nullptr) Py_FatalError("no memory for a thread");
-  PyEval_RestoreThread(made_);
+  if (made == nullptr) Py_FatalError("no memory for a thread");
+  PyEval_RestoreThread(made);
 } catch (...) {  // the unwinding of pthread_exit
   for (;;) ::pause();
 }
 
-EnsuredGil::~EnsuredGil() {
-  if (made_ == nullptr) {
-    PyGILState_Release(state_);
-    return;
-  }
-  PyThreadState_Clear(made_);
-  PyThreadState_DeleteCurrent();
-}
+// A thread state is made with a count of one, as if PyGILState_Ensure() had made it, so this
+// deletes it. PyThreadState_DeleteCurrent() is not in the stable ABI.
+EnsuredGil::~EnsuredGil() { PyGILState_Release(state_); }
 
 }  // namespace millrace::python

@@ -26,8 +26,7 @@ class EnsuredGil {
   EnsuredGil& operator=(const EnsuredGil&) = delete;
 
  private:
-  PyThreadState* made_ = nullptr;  // null: Python knows the thread
-  PyGILState_STATE state_{};
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
 };
 
 // Called once, when the module is imported. Requires: the GIL.
