@@ -16,7 +16,7 @@ namespace millrace {
 // The keys of a function that changes streams.
 struct AugmentKeys {
   std::string function;  // MODULE:FUNCTION of Python; empty: streams are not changed
-  std::string python = "python3";
+  std::string python;  // empty: that of the virtual environment with the program, otherwise python3
   std::uint32_t processes = 1;
   Duration longest_call = std::chrono::seconds(300);
 };

@@ -14,6 +14,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -49,6 +50,15 @@ std::string description(const AugmentKeys& keys, std::uint64_t seed,
       {"seed", seed},
       {"frame_type", json::array{name_of(type.element), type.values, type.rate, type.features}},
       {"companions", std::move(companions)}});
+}
+
+// A wheel puts the program into a virtual environment, which need not be the active one.
+std::string default_python() {
+  std::error_code error;
+  auto folder = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (; folder.has_relative_path(); folder = folder.parent_path())
+    if (std::filesystem::exists(folder / "pyvenv.cfg", error)) return folder / "bin/python3";
+  return "python3";
 }
 
 // Processes that were started in the place of the same one. Those before the last one were ended.
@@ -145,8 +155,8 @@ ServedFunction start_function(const AugmentKeys& keys, std::uint64_t seed,
                               const std::shared_ptr<const training::Catalog>& catalog) {
   // The pool starts each of its processes on one thread at a time.
   const auto children = std::make_shared<std::vector<Children>>(keys.processes);
-  const auto start = [python = keys.python, described = description(keys, seed, *catalog),
-                      children](std::size_t number) {
+  const auto start = [python = keys.python.empty() ? default_python() : keys.python,
+                      described = description(keys, seed, *catalog), children](std::size_t number) {
     return start_process(python, described, (*children)[number]);
   };
   const auto pool = std::make_shared<ProcessPool>(keys.processes, keys.longest_call, start);

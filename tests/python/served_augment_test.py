@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of Python that `millrace train-serve` calls in processes."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,21 @@ class ServedAugment(unittest.TestCase):
                 for _ in range(2):
                     self.assertEqual(contents(data), contents(own))
                 data.close()
+
+    def test_the_default_is_the_python_of_the_virtual_environment_with_the_program(self):
+        environment = self.folder / "venv"
+        program, python = environment / "lib" / "millrace", environment / "bin" / "python3"
+        for file in program, python:
+            file.parent.mkdir(parents=True)
+        shutil.copy(MILLRACE, program)
+        (environment / "pyvenv.cfg").touch()
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+        with unittest.mock.patch("training_server.MILLRACE", program), unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
+            server = TrainServer(self.folder, more='augment = "pool_streams:louder"\n')
+        self.addCleanup(server.kill)
+        own = millrace.Dataset(str(self.folder / "speech"), **KEYS, augment=pool_streams.louder)
+        self.assertEqual(contents(millrace.Dataset(server.unix)), contents(own))
 
     def test_a_function_that_fails_is_an_error_of_its_stream(self):
         data = millrace.Dataset(self.server("fails_with_s03").unix)
