@@ -1,30 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The archive of scripts/gpu-check in containers without a GPU, without CUDA and without -dev packages."""
 import json
-import os
-import subprocess
 import tarfile
-import tempfile
 import unittest
 from pathlib import Path
 
-from container import buildah
+from container import ROOT, buildah, debian_with_python
 
-ROOT = Path(__file__).resolve().parents[2]
 ARCHIVE = ROOT / "build" / "gpu-check.tar.xz"
 DEBIAN_12 = "docker.io/library/debian:bookworm-slim"
-DEBIAN_13_WITH_PYTHON = "localhost/debian-13-with-numpy"
-
-
-def make_debian_13():
-    """Python 3.13 with NumPy, from the package sources with which scripts/gpu-check has fetched its headers."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["nsenter", f"--net={os.environ['NETWORK']}", "mmdebstrap", "--quiet", "--variant=minbase",
-                        "--dpkgopt=force-unsafe-io", "--include=python3,python3-numpy", "trixie", f"{folder}/base.tar",
-                        ROOT / "build" / "gpu-python" / "sources.list"], check=True)
-        container = buildah("from", "scratch")
-        buildah("add", "--quiet", container, f"{folder}/base.tar", "/")
-        buildah("commit", "--quiet", "--rm", container, DEBIAN_13_WITH_PYTHON)
 
 
 class Archive(unittest.TestCase):
@@ -50,9 +34,7 @@ class Archive(unittest.TestCase):
         self.assertLess(ARCHIVE.stat().st_size, 30 << 20)
 
     def test_with_python_all_steps_pass_on_simulated_devices_and_a_missing_gpu_and_library_are_named(self):
-        if subprocess.run(["buildah", "inspect", "--type", "image", DEBIAN_13_WITH_PYTHON], capture_output=True).returncode:
-            make_debian_13()
-        run = self.unpacked_in(DEBIAN_13_WITH_PYTHON)
+        run = self.unpacked_in(debian_with_python("trixie"))
         code, lines = run("/gpu-check/run --out /out")
         self.assertEqual(code, 77)
         self.assertRegex(lines[0], "^no GPU: gpu_bench: .*no driver for CUDA [0-9.]+ or newer$")

@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "system"))
 from harness import Process, Service, wait_for  # noqa: E402
 
+ROOT = Path(__file__).resolve().parents[2]
 SECCOMP = "/usr/share/containers/seccomp.json"  # from the package of buildah
 NUMBERS = itertools.count()
 USER = 10001
@@ -23,11 +24,32 @@ SOCKET = "/run/millrace"
 DESCRIPTORS = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])  # the machine's limit cannot be exceeded
 
 
+def with_network(*command):
+    """This command in the machine's network."""
+    return ["nsenter", f"--net={os.environ['NETWORK']}", *command]
+
+
 def buildah(*arguments):
-    done = subprocess.run(["nsenter", f"--net={os.environ['NETWORK']}", "buildah", *arguments], capture_output=True, text=True)
+    done = subprocess.run(with_network("buildah", *arguments), capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(f"buildah {' '.join(arguments)}: {done.stderr}{done.stdout[-2000:]}")
     return done.stdout.strip()
+
+
+def debian_with_python(suite):
+    """The tag of an image: this release of Debian with Python, venv and NumPy, without -dev packages. It comes from the package
+    sources with which scripts/python_headers has fetched the headers."""
+    tag = f"localhost/debian-{suite}-with-python"
+    if subprocess.run(["buildah", "inspect", "--type", "image", tag], capture_output=True).returncode:
+        source = (ROOT / "build" / "python_headers" / "sources.list").read_text().strip().replace("trixie", suite)
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(with_network("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io",
+                                        "--include=python3,python3-numpy,python3-venv", suite, f"{folder}/base.tar", source),
+                           check=True)
+            container = buildah("from", "scratch")
+            buildah("add", "--quiet", container, f"{folder}/base.tar", "/")
+            buildah("commit", "--quiet", "--rm", container, tag)
+    return tag
 
 
 class Image:
