@@ -61,6 +61,7 @@ TEST_CASE("all keys of a data set are read") {
   CHECK(keys(R"({"order": "laplace:.1000"})").plan.order == "laplace:.1000");
   CHECK(keys(R"({"buckets": 30})").plan.bucket_count == 30);
   CHECK(keys(R"({"convert": true})").convert);
+  CHECK(keys(R"({"mapped": true})").mapped);
   CHECK_FALSE(keys(R"({"frames": "auto"})").frames);
   CHECK(keys(R"({"packed_batch_size": 7, "max_pad_size": 3})").plan.max_pad_size == 3);
 }
