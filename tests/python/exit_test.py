@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program may end while daemon threads of it wait in the package."""
+"""A program may end while daemon threads of it wait in the package. What a thread kept for itself may need the GIL at its end."""
 import subprocess
 import sys
 import unittest
@@ -29,6 +29,40 @@ sys.modules["slow"] = Slow()
 {setup}
 waits({call})
 """
+
+# The end of a call of Python on a thread of C++ is the end of what the call has kept for this thread.
+KEEPS = """
+import ctypes, threading
+import numpy as np
+import millrace
+
+takes_the_gil = ctypes.CFUNCTYPE(None)(lambda: None)
+kept = threading.local()
+ends = []
+
+class Held:
+    def __del__(self):
+        takes_the_gil()
+        ends.append(1)
+
+class Streams(millrace.catalogs.Arrays):
+    _place = None
+
+    def read(self, i, begin, n):
+        kept.held = Held()
+        return super().read(i, begin, n)
+
+with millrace.Dataset(Streams([np.ones(40, np.int16)] * 8), chunk={"size": 8}, slots=2, threads=2) as data:
+    for batch in data:
+        pass
+assert len(ends) >= 8, ends
+"""
+
+
+class ThreadLocals(unittest.TestCase):
+    def test_an_object_of_a_thread_whose_end_needs_the_gil(self):
+        ended = subprocess.run([sys.executable, "-c", KEEPS], timeout=PATIENCE, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
 
 class Exit(WorkerTest):

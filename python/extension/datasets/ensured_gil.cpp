@@ -2,6 +2,7 @@
 #include "python/extension/datasets/ensured_gil.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -34,16 +35,25 @@ EnsuredGil::EnsuredGil() try {
     return;
   }
   lock();
-  PyThreadState* const made = PyThreadState_New(interpreter);
+  made_ = PyThreadState_New(interpreter);
   unlock();
-  if (made == nullptr) Py_FatalError("no memory for a thread");
-  PyEval_RestoreThread(made);
+  if (made_ == nullptr) Py_FatalError("no memory for a thread");
+  PyEval_RestoreThread(made_);
 } catch (...) {  // the unwinding of pthread_exit
   for (;;) ::pause();
 }
 
-// A thread state is made with a count of one, as if PyGILState_Ensure() had made it, so this
-// deletes it. PyThreadState_DeleteCurrent() is not in the stable ABI.
-EnsuredGil::~EnsuredGil() { PyGILState_Release(state_); }
+// A thread state is made with a count of one, as if PyGILState_Ensure() had made it, so the release
+// deletes it. (PyThreadState_DeleteCurrent() is not in the stable ABI.) Before Python 3.12.4, it
+// clears the state after its count is 0: an object in it whose destructor needs the GIL would
+// delete the state a second time. So it is cleared before.
+EnsuredGil::~EnsuredGil() {
+  try {
+    if (made_ != nullptr) PyThreadState_Clear(made_);
+    PyGILState_Release(state_);
+  } catch (...) {  // as above
+    for (;;) ::pause();
+  }
+}
 
 }  // namespace millrace::python

@@ -27,6 +27,7 @@ class EnsuredGil {
 
  private:
   PyGILState_STATE state_ = PyGILState_UNLOCKED;
+  PyThreadState* made_ = nullptr;
 };
 
 // Called once, when the module is imported. Requires: the GIL.
