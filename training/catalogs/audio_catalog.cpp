@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/catalogs/audio_catalog.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "schemas/text.h"
@@ -116,7 +117,8 @@ std::uint64_t AudioCatalog::frames(std::uint64_t stream) const {
 // Streams that are parts of one file have several names, and a manifest may have the whole file
 // too. The common parent of files is another one when a file is added.
 std::string AudioCatalog::unit(std::uint64_t stream) const {
-  return opened_.empty() ? path(stream) : std::string(index_.stream(stream).path);
+  if (!opened_.empty()) return std::string(index_.stream(stream).path);
+  return std::filesystem::path(path(stream)).lexically_normal().string();
 }
 
 std::uint64_t AudioCatalog::converted_from(std::uint64_t stream) const {

@@ -93,7 +93,7 @@ bool is_current(const Index& index, const std::string& base, Compared compared) 
 std::string path_in(const std::string& base, std::string_view path) {
   if (path.starts_with('/') || base.empty()) return std::string(path);
   if (path.empty()) return base;
-  return base + "/" + std::string(path);
+  return base + (base.ends_with('/') ? "" : "/") + std::string(path);
 }
 
 }  // namespace millrace::training
