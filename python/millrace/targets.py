@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from millrace.plan_feed import Request
 
 _ENDS = {"stream": int(Flag.END | Flag.ABORT), "segment": int(Flag.LAST)}
+_TRIED = 16  # streams of which one must have a target
 _KEYS = ("per", "source", "path", "field", "encode")
 #: Targets of a batch by name: arrays [rows, longest, …], and lengths [rows], -1 in a row that ends nothing.
 Found = dict[str, tuple[NDArray[Any], NDArray[np.int32]]]
@@ -57,19 +58,25 @@ def check_targets(request: "Request") -> None:
                              " have one segment")
 
 
+class _Misfit(ValueError):
+    """A target has another type than those before: which of them is wrong is not known, so none is skipped."""
+
+
 class Targets:
     """The targets of the batches of a plan."""
 
     def __init__(self, sources: Mapping[str, Mapping[str, Any]], streams: Streams, failed: FailedStreams | None) -> None:
         """``failed``: notes the streams whose targets cannot be made, and skips these targets. Without it they are a DataError."""
         self._failed = failed
+        self._streams = streams
         self._targets = {name: Target(name, source, streams, failed) for name, source in sources.items()}
 
     def check(self) -> None:
-        """Makes the targets of the first stream. Raises ValueError if that fails. A first segment may have none."""
+        """Makes the targets of the first stream. Raises ValueError if that fails. A first segment may have none. If failures are
+        skipped, one of the first streams must have a target: the same on all ranks."""
         for target in self._targets.values():
-            if not target.of_segments and self._failed is None:
-                target.array(0)
+            if not target.of_segments:
+                target.check(1 if self._failed is None else min(_TRIED, self._streams.streams))
 
     def of(self, batch: "Batch") -> Found:
         """Raises DataError if a target cannot be made."""
@@ -104,6 +111,16 @@ class Target:
         self._shape: tuple[int, ...] = ()  # that of an entry
         self._begins: dict[int, tuple[int, list[int]]] = {}  # by slot: a stream, and where its later segments begin
 
+    def check(self, streams: int) -> None:
+        """Raises ValueError if none of these first streams has a target."""
+        for stream in range(streams):
+            try:
+                self.array(stream)
+                return
+            except ValueError:
+                if stream == streams - 1:
+                    raise
+
     def _source(self, source: Mapping[str, Any]) -> Callable[[int], Any]:
         """Gives the target of a stream before it is encoded."""
         given = [key for key in ("source", "path", "field") if key in source]
@@ -136,7 +153,7 @@ class Target:
                 found[row] = self.array(stream, slot, begin)
             except ValueError as error:
                 failure = DataError(str(error), "function", stream, self._streams.name(stream), batch.epoch, batch.step)
-                if self._failed is None:
+                if self._failed is None or isinstance(error.__cause__, _Misfit):
                     raise failure from error
                 self._failed.note_target(failure)
         lengths = np.full(batch.rows, -1, np.int32)
@@ -180,7 +197,7 @@ class Target:
                 return array.astype(np.int64)
             self._dtype, self._shape = (np.dtype(np.float32) if array.dtype == np.float64 else array.dtype), array.shape[1:]
         if array.size and (array.shape[1:] != self._shape or not np.can_cast(array.dtype, self._dtype, "same_kind")):
-            raise ValueError(f"{array.dtype} {list(array.shape)} does not fit to {self._dtype} [n{''.join(f', {n}' for n in self._shape)}]"
+            raise _Misfit(f"{array.dtype} {list(array.shape)} does not fit to {self._dtype} [n{''.join(f', {n}' for n in self._shape)}]"
                              " of the streams before")
         return array.reshape(len(array), *self._shape)
 

@@ -210,6 +210,14 @@ class Errors(TargetsTest):
         error = raised.exception
         self.assertEqual((error.reason, error.stream, error.name, error.step), ("function", 2, "2", 10))
 
+    def test_with_skip_targets_that_all_fail_or_do_not_fit_are_errors(self):
+        tokens = {"source": ["a", "b", "c", "d"], "per": "stream"}
+        with self.assertRaisesRegex(ValueError, "companions.tokens: stream '3': 'd' is no array"):
+            next(iter(self.data(arrays(*LENGTHS), on_error="skip", companions={"tokens": tokens})))
+        mixed = {"source": [[1], [2], [[3, 4]], [5]], "per": "stream"}
+        with self.assertRaisesRegex(millrace.DataError, "stream '2': .* does not fit to int64"):
+            self.given(self.data(arrays(*LENGTHS), slots=1, shuffle=False, on_error="skip", companions={"tokens": mixed}))
+
     def test_with_skip_a_target_that_fails_is_left_out_and_its_rows_stay(self):
         tokens = {"source": ["x", "b", "c", "d"], "per": "stream", "encode": {"b": [1], "d": [2]}.__getitem__}
         keys = {"slots": 1, "shuffle": False}
