@@ -168,7 +168,9 @@ class BatchServer:
             self._outage.postpone()
 
     def _is_passing(self, error: Refused) -> bool:
-        return self._waits(error) if error.code == "conflict" else error.code in PASSING
+        if error.code == "conflict" or (error.code == "no_room" and not any(self.counts)):
+            return self._waits(error)
+        return error.code in PASSING
 
     def _waits(self, error: Refused) -> bool:
         now = time.monotonic()

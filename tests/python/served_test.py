@@ -208,6 +208,16 @@ class Refusals(ServedTest):
             second.join()
         self.assertEqual(contents(opened[0]), contents(self.own(rank=1, world=2)))
 
+    def test_a_trainer_without_a_batch_does_not_wait_for_memory_without_a_limit(self):
+        server = TrainServer(self.folder, "small", limit="1MiB")
+        self.addCleanup(server.kill)
+        first, second = (self.dataset(server.unix, rank=rank, world=2, buffers=30) for rank in range(2))
+        first.next()
+        with unittest.mock.patch("millrace.batch_server._CONFLICT", 0.2), self.assertLogs("millrace", "WARNING"):
+            with self.assertRaises(millrace.Refused) as raised:
+                second.next()
+        self.assertEqual(raised.exception.code, "no_room")
+
     def test_servers_with_different_plans_are_refused(self):
         other = self.start("other", more="shuffle = false")
         with self.assertRaisesRegex(millrace.PlanDiffers, "shuffle"):
