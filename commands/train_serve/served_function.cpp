@@ -55,9 +55,10 @@ std::string description(const AugmentKeys& keys, std::uint64_t seed,
 // A wheel puts the program into a virtual environment, which need not be the active one.
 std::string default_python() {
   std::error_code error;
-  auto folder = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (; folder.has_relative_path(); folder = folder.parent_path())
-    if (std::filesystem::exists(folder / "pyvenv.cfg", error)) return folder / "bin/python3";
+  auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (folder.filename() == "millrace.scripts")
+    for (; folder.has_relative_path(); folder = folder.parent_path())
+      if (std::filesystem::exists(folder / "pyvenv.cfg", error)) return folder / "bin/python3";
   return "python3";
 }
 
@@ -118,12 +119,15 @@ class Lengths final : public training::StreamFunction {
                           ",\"epoch\":" + std::to_string(stream.epoch) +
                           ",\"copy\":" + std::to_string(stream.copy) + ",\"name\":";
     append_file_name(request, catalog_->name(stream.stream));
-    try {
-      return number("augment.frames", std::move(request));
-    } catch (const std::runtime_error& error) {
-      throw training::LengthFailure(error.what(), stream.epoch, stream.stream,
-                                    catalog_->name(stream.stream));
-    }
+    // A process may have ended for a reason of its own. Only a failure that comes again is one of
+    // the stream: all servers of a plan must find the same.
+    for (bool again = false;; again = true) try {
+        return number("augment.frames", request);
+      } catch (const std::runtime_error& error) {
+        if (again)
+          throw training::LengthFailure(error.what(), stream.epoch, stream.stream,
+                                        catalog_->name(stream.stream));
+      }
   }
   Result<void, training::ReadError> change(const StreamCopy&, Content&) override {
     return training::ReadError{DataFault::function, "augment: the processes belong to another one"};

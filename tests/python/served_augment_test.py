@@ -42,7 +42,7 @@ class ServedAugment(unittest.TestCase):
 
     def test_the_default_is_the_python_of_the_virtual_environment_with_the_program(self):
         environment = self.folder / "venv"
-        program, python = environment / "lib" / "millrace", environment / "bin" / "python3"
+        program, python = environment / "lib" / "millrace.scripts" / "millrace", environment / "bin" / "python3"
         for file in program, python:
             file.parent.mkdir(parents=True)
         shutil.copy(MILLRACE, program)
