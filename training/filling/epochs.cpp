@@ -32,18 +32,22 @@ void Epochs::start() {
   if (!thread_.empty()) return;
   requests_ = std::make_unique<Queue<Request>>(most_requests);
   thread_.start("millrace-epochs", [this] { run(); });
+  runs_ = true;
 }
 
 bool Epochs::stop_until(Time deadline) {
   if (thread_.empty()) return true;
   requests_->close();
   if (!thread_.join_until(deadline)) return false;
-  requests_.reset();
+  // Their promises are destroyed. The queue stays: another thread may be within get().
+  std::vector<Request> dropped;
+  requests_->drain(dropped);
+  runs_ = false;
   return true;
 }
 
 Epochs::Distributed Epochs::get(std::uint64_t epoch, const Poll& poll) {
-  if (!requests_) return find_or_make(epoch, poll);
+  if (!runs_) return find_or_make(epoch, poll);
   // A request that is dropped destroys the promise.
   auto promise = std::make_shared<std::promise<Distributed>>();
   auto answer = promise->get_future();
@@ -60,7 +64,7 @@ void Epochs::ask(std::uint64_t epoch, Then then) {
 }
 
 void Epochs::prepare(std::uint64_t epoch) {
-  if (requests_) ask(epoch, nullptr);
+  if (runs_) ask(epoch, nullptr);
 }
 
 void Epochs::run() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -17,8 +18,8 @@ namespace millrace::training {
 // Distributes the epochs of a plan, each of them once. A thread distributes an epoch during the one
 // before, so that no step waits for it. Several fillers may share one.
 //
-// get(), ask() and prepare() are thread-safe between start() and stop(). All else is confined to
-// one thread.
+// get(), ask() and prepare() are thread-safe between start() and stop(), and a get() that waits
+// while stop() ends the thread. All else is confined to one thread.
 class Epochs {
  public:
   using Distributed = std::shared_ptr<const EpochPlan>;
@@ -67,8 +68,9 @@ class Epochs {
     Distributed kept;
     std::weak_ptr<const EpochPlan> used;
   };
-  std::vector<Known> known_;  // the one requested last is the last
-  std::unique_ptr<Queue<Request>> requests_;
+  std::vector<Known> known_;                  // the one requested last is the last
+  std::unique_ptr<Queue<Request>> requests_;  // those to the last thread
+  std::atomic<bool> runs_{false};             // whether the thread runs
   QuietThreads thread_{1};
 };
 
