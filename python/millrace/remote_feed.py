@@ -303,6 +303,8 @@ class RemoteFeed:
                 else:
                     server.leave()
                     slots: int = server.plan["slots"] * (count if server is sharing else 1)
+                    if not server.plan.get("decodes", True):  # to join parts takes longer than to read them
+                        return False
                     why = f"{count} servers cannot share {slots} slots" if slots % count else f"batches are on {self.device}"
                     if slots % count or (slots and self.device != "host"):
                         _log.warning("%s: each server gives every %d-th step, and reads all streams", why, count)

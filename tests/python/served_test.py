@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets whose batches come from servers, `millrace train-serve`."""
+import json
 import pickle
 import tempfile
 import threading
@@ -19,6 +20,8 @@ KEYS = {"chunk": {"size": "10ms"}, "slots": 4, "dtype": "f32", "seed": 7}
 
 
 class ServedTest(unittest.TestCase):
+    keys: dict[str, object] = {}  # of its plan, beside KEYS
+
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
@@ -30,15 +33,16 @@ class ServedTest(unittest.TestCase):
         cls.second = contents(data := cls.own()) and contents(data)
 
     @classmethod
-    def start(cls, name, **more):
-        server = TrainServer(cls.folder, name, **more)
+    def start(cls, name, more="", **options):
+        keys = "".join(f"{key} = {json.dumps(given)}\n" for key, given in cls.keys.items())
+        server = TrainServer(cls.folder, name, more=keys + more, **options)
         cls.addClassCleanup(server.kill)
         return server
 
     @classmethod
     def own(cls, **keys):
         """The same batches, made in this process."""
-        return millrace.Dataset(str(cls.folder / "speech"), **{**KEYS, **keys})
+        return millrace.Dataset(str(cls.folder / "speech"), **{**KEYS, **cls.keys, **keys})
 
     def dataset(self, streams=None, **keys):
         data = millrace.Dataset(streams or self.server.unix, **keys)

@@ -40,7 +40,12 @@ class Joined(DatasetTest):
             JoinedBatch(0, [first._core, second._core], 2)
 
 
+CONVERTED = {"rate": 8000, "channels": 1, "convert": True}  # servers that only copy give their steps in turn
+
+
 class TwoServers(ServedTest):
+    keys = CONVERTED
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -64,7 +69,7 @@ class TwoServers(ServedTest):
         contents(data)
         for server, rank in zip(data._open()._servers, ranks):
             contents(rank)
-            self.assertEqual(server.counts[3], round(rank.stats.hours * 3600 * 16000))
+            self.assertEqual(server.counts[3], round(rank.stats.hours * 3600 * 8000))
 
     def test_ranks_share_both_servers(self):
         data = [self.two(rank=rank, world=2) for rank in range(2)]
@@ -127,10 +132,7 @@ class TwoServers(ServedTest):
         self.assertEqual(contents(data), self.second)
 
     def test_a_plan_without_slots_has_steps_in_turn_for_each_rank(self):
-        urls = [TrainServer(self.folder, name, slots=STATELESS) for name in ("d", "e")]
-        for server in urls:
-            self.addCleanup(server.kill)
-        urls = [server.unix for server in urls]
+        urls = [self.start(name, slots=STATELESS).unix for name in ("d", "e")]
         own = [self.own(mode="stateless", slots=None, rows=3, rank=rank, world=2) for rank in range(2)]
         with self.assertNoLogs("millrace", logging.WARNING):
             first = self.dataset(urls, rank=0, world=2)
@@ -140,14 +142,25 @@ class TwoServers(ServedTest):
         self.assertEqual(given + contents(first), contents(own[0]))
 
 
+class Copied(ServedTest):
+    def test_servers_that_only_copy_give_their_steps_in_turn(self):
+        with self.assertNoLogs("millrace", logging.WARNING):
+            data = self.dataset([self.server.unix, self.start("h").tcp])
+        self.assertEqual(contents(data), self.local)
+        self.assertEqual(contents(data), self.second)
+        batches, *_ = zip(*(server.counts for server in data._open()._servers))
+        self.assertEqual(sum(batches), len(self.local) + len(self.second))
+
+
 class Skipped(ServedTest):
     def test_streams_that_cannot_be_read_are_skipped_by_their_own_server(self):
         damaged = self.folder / "damaged"
         files = write_speech(damaged / "speech")
-        servers = [TrainServer(damaged, name, more='on_error = "skip"') for name in ("f", "g")]
+        keys = 'on_error = "skip"\nrate = 8000\nchannels = 1\nconvert = true'
+        servers = [TrainServer(damaged, name, more=keys) for name in ("f", "g")]
         for server in servers:
             self.addCleanup(server.kill)
-        own = millrace.Dataset(str(damaged / "speech"), chunk={"size": "10ms"}, slots=4, dtype="f32", seed=7, on_error="skip")
+        own = millrace.Dataset(str(damaged / "speech"), chunk={"size": "10ms"}, slots=4, dtype="f32", seed=7, on_error="skip", **CONVERTED)
         own.next()
         own.seek(0)
         for file in files[3], files[8]:

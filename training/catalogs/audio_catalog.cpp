@@ -121,6 +121,14 @@ std::string AudioCatalog::unit(std::uint64_t stream) const {
   return std::filesystem::path(path(stream)).lexically_normal().string();
 }
 
+bool AudioCatalog::decodes() const {
+  for (std::uint64_t stream = 0; stream < size(); ++stream) {
+    const IndexedStream indexed = index_.stream(stream);
+    if (indexed.frames > 0 && (indexed.place == 0 || is_converted(indexed, type_))) return true;
+  }
+  return false;
+}
+
 std::uint64_t AudioCatalog::converted_from(std::uint64_t stream) const {
   const IndexedStream indexed = index_.stream(stream);
   if (!is_converted(indexed, type_)) return 0;

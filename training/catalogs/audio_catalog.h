@@ -31,6 +31,7 @@ class AudioCatalog final : public Catalog {
   }
   std::string unit(std::uint64_t stream) const override;
   std::uint64_t converted_from(std::uint64_t stream) const override;
+  bool decodes() const override;
   std::uint64_t digest() const override { return digest_; }
   std::unique_ptr<CatalogReader> reader() const override;
 

@@ -35,6 +35,7 @@ class Excerpts final : public Catalog {
   }
   bool has_events(std::uint64_t stream) const override { return excerpts_[stream].has_events; }
   std::vector<InnerEvent> events(std::uint64_t stream) const override;
+  bool decodes() const override { return catalog_->decodes(); }
   std::uint64_t digest() const override { return digest_; }
   std::string extent() const override { return catalog_->extent(); }
   std::span<const CompanionFormat> companions() const override { return catalog_->companions(); }

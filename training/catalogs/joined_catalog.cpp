@@ -42,6 +42,10 @@ JoinedCatalog::Place JoinedCatalog::place(std::uint64_t stream) const {
   return {.part = part, .stream = stream - begins_[part]};
 }
 
+bool JoinedCatalog::decodes() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->decodes(); });
+}
+
 std::unique_ptr<CatalogReader> JoinedCatalog::reader() const {
   std::vector<std::unique_ptr<CatalogReader>> readers;
   for (const auto& part : parts_) readers.push_back(part->reader());

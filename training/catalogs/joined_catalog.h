@@ -26,6 +26,7 @@ class JoinedCatalog final : public Catalog {
   std::uint64_t converted_from(std::uint64_t stream) const override {
     return of(&Catalog::converted_from, stream);
   }
+  bool decodes() const override;
   bool has_events(std::uint64_t stream) const override { return of(&Catalog::has_events, stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return of(&Catalog::events, stream);

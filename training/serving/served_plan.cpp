@@ -108,7 +108,8 @@ wp::Welcome welcome_of(const ServedPlan& served, const Plan& plan, const wp::Tra
                                   .steps = steps,
                                   .epochs = served.epochs,
                                   .slots = slots,
-                                  .companions = {companions.begin(), companions.end()}});
+                                  .companions = {companions.begin(), companions.end()},
+                                  .decodes = served.function || served.catalog->decodes()});
   return welcome;
 }
 

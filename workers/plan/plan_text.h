@@ -24,6 +24,7 @@ struct PlanText {
   std::optional<std::uint64_t> epochs = {};  // the plan ends after them; nullopt: it has no end
   std::uint32_t slots = 0;                   // 0: no state is carried
   std::vector<CompanionFormat> companions = {};
+  bool decodes = true;  // it takes longer to read streams than to copy them
   bool operator==(const PlanText&) const = default;
 };
 
