@@ -41,7 +41,8 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
       streams_(answers_rows() ? welcome_.slots : 0) {
   heartbeat_thread_ =
       quiet_thread("millrace-beat", [this](const std::stop_token& stop) { run_heartbeat(stop); });
-  if (!settings.watch) device_.attach(welcome_, settings.credits, slabs_.shared());
+  const bool gets_batches = !settings.watch && !(settings.trainer && settings.trainer->plan_only);
+  if (gets_batches) device_.attach(welcome_, settings.credits, slabs_.shared());
   if (!device_.cannot_open_slabs()) return;
   Encoder encoder;
   Lock lock(mutex_);

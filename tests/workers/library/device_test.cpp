@@ -16,6 +16,7 @@
 #include "tests/workers/library/fake_service.h"
 #include "workers/library/warm_up.h"
 #include "workers/library/worker.h"
+#include "workers/plan/plan_text.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -169,4 +170,16 @@ TEST_CASE("a warm-up on a device has its tensors there, and beside a capture bre
     CHECK(batches == 2);
   }
   CHECK(capture.end());
+}
+
+TEST_CASE_METHOD(FreshSimulation,
+                 "a trainer takes memory of its device, unless it asks for the plan only") {
+  for (const bool plan_only : {true, false}) {
+    FakeService service(FakeService::Over::tcp);
+    service.welcome.plan =
+        to_json(PlanText{.origin = R"({"digest":"7f","streams":9})", .slots = 8});
+    const Worker trainer = service.attach(
+        {.device = "cuda:0", .trainer = worker_protocol::TrainerHello{.plan_only = plan_only}});
+    CHECK((simulated_cuda::calls("cudaMalloc") > 0) != plan_only);
+  }
 }
