@@ -77,7 +77,9 @@ void PlanHost::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
 Result<wp::Welcome, wp::Refused> PlanHost::description() const { return only_trainers; }
 
 void PlanHost::order(std::uint64_t id, const wp::Hello& hello, bool local) {
-  threads_.post(std::nullopt, [this, id, hello, local, failed = skipped_.of(*hello.trainer)] {
+  // A trainer that asks for the plan only reads no step.
+  auto failed = hello.trainer->plan_only ? FailedStreams{} : skipped_.of(*hello.trainer);
+  threads_.post(std::nullopt, [this, id, hello, local, failed = std::move(failed)] {
     made_.put({id, maker_.make(
                        hello, local, [this, id] { filled_.put(id); }, failed)});
   });

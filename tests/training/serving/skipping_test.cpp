@@ -65,6 +65,7 @@ TEST_CASE(
     }
     gone = false;
     for (const std::uint64_t again : {step, step + 1}) {
+      attach(url, {.plan_only = true});  // at the begin of the epoch
       Worker trainer = attach(url, {.step = again});
       for (const LoadedBatch& batch : take(trainer, 100))
         CHECK(std::ranges::none_of(batch.framed, is_five));
