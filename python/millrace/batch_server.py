@@ -138,9 +138,8 @@ class BatchServer:
                 self.await_room(error)
 
     def await_room(self, error: Refused) -> None:
-        """Waits a moment after this refusal. Raises it unless other trainers have the rank or the memory, or if this lasts too
-        long."""
-        if error.code not in ("conflict", "no_room") or not self._waits(error):
+        """Waits a moment, if other trainers have the rank or the memory. Otherwise, or if this lasts too long, raises the refusal."""
+        if error.code not in ("conflict", "no_room") or not self._may_wait(error):
             raise error
         time.sleep(_POLL_PERIOD)
 
@@ -169,10 +168,11 @@ class BatchServer:
 
     def _is_passing(self, error: Refused) -> bool:
         if error.code == "conflict" or (error.code == "no_room" and not any(self.counts)):
-            return self._waits(error)
+            return self._may_wait(error)
         return error.code in PASSING
 
-    def _waits(self, error: Refused) -> bool:
+    def _may_wait(self, error: Refused) -> bool:
+        """Whether to ask again after this refusal. Ends the connections that this one replaces."""
         now = time.monotonic()
         others = [other for other in _attached if error.code == "conflict" and self._is_replaced(other)]
         for other in others:

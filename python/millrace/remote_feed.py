@@ -31,8 +31,8 @@ def is_served(streams: Sequence[str]) -> bool:
 
 
 class RemoteLoader:
-    """Takes the batches of servers in the order of the plan. With slots, server i of n fills the i-th part of the slots of this
-    rank. Otherwise it has every n-th step of this process, from the i-th on. Has the properties and functions of
+    """Takes the batches of servers in the order of the plan. If they share the slots, server i of n fills the i-th part of those of
+    this rank. Otherwise it has every n-th step of this process, from the i-th on. Has the properties and functions of
     ``_core.Loader``. Confined to one thread."""
 
     def __init__(self, servers: Sequence[BatchServer], place: Place, share: int, buffers: int) -> None:
@@ -98,7 +98,7 @@ class RemoteLoader:
         batches, frames, padding, bodies = (sum(counts) for counts in zip(*(s.counts for s in self._servers)))
         return {"batches": batches // len(self._servers) if self._share else batches, "frames": frames, "padding": padding,
                 "bodies": bodies, "waited": self._waited, "first": self._first,
-                "kept": sum(server.kept for server in self._servers) - len(self._ahead) + self._count_joined()}
+                "kept": self._count_kept()}
 
     def _next(self, deadline: float | None) -> Taken | None:
         epoch, step = self.position
@@ -108,7 +108,7 @@ class RemoteLoader:
                 raise ValueError(f"step {step}: epoch {epoch} has {steps} steps")
             self._end_epoch()
             return None
-        if self._share and self._count_joined() >= self._buffers:
+        if self._count_kept() >= self._buffers:
             raise RuntimeError(f"all {self._buffers} buffers are in batches that are kept: keep fewer batches, or set `buffers` to a "
                                "larger number")
         owners = range(len(self._servers)) if self._share else (self._owner(step),)
@@ -132,9 +132,9 @@ class RemoteLoader:
         self._joined.append(weakref.ref(batch.memory))
         return batch
 
-    def _count_joined(self) -> int:
+    def _count_kept(self) -> int:
         self._joined = [memory for memory in self._joined if memory() is not None]
-        return len(self._joined)
+        return sum(server.kept for server in self._servers) - len(self._ahead) + len(self._joined)
 
     def _end_epoch(self) -> None:
         epoch, _ = self.position
@@ -150,11 +150,10 @@ class RemoteLoader:
     def _receive(self, owner: int, deadline: float | None) -> _core.Batch | None:
         """The next batch of a server, which stays in ``_ahead``."""
         server = self._servers[owner]
-        epoch, step = self._start_of(owner)
+        epoch, step = self.position
         for _ in range(2):
             if owner not in self._ahead:
-                resets = self._resets and (epoch, step) == self.position
-                batch = server.next((epoch, step), self._stride, deadline, resets)
+                batch = server.next(self.position, self._stride, deadline, self._resets)
                 if batch is not None:
                     self._ahead[owner] = batch
                 self._steps[server.plan["epoch"]] = server.plan["steps"]
@@ -162,16 +161,16 @@ class RemoteLoader:
                     return None
                 self._steps[batch.epoch] = batch.steps
             found = self._ahead[owner]
-            if self._is_next(found, owner):
+            if self._is_next(found):
                 return found
             # An exception of a signal handler may have dropped the batch before.
             del self._ahead[owner]
             server.leave()
         raise ServiceGone(f"the server at {server.url} sends other steps than epoch {epoch}, step {step}")
 
-    def _is_next(self, batch: _core.Batch, owner: int) -> bool:
+    def _is_next(self, batch: _core.Batch) -> bool:
         """Whether no step of the server lies between this process's position and the batch."""
-        epoch, step = self._start_of(owner)
+        epoch, step = self.position
         if batch.epoch == epoch:
             return batch.step == step
         first = step % self._stride
@@ -180,13 +179,6 @@ class RemoteLoader:
     def _owner(self, step: int) -> int:
         """The server that has the step, or a part of it."""
         return 0 if self._share else step // self._place.stride % len(self._servers)
-
-    def _start_of(self, owner: int) -> tuple[int, int]:
-        """The next step of a server."""
-        epoch, step = self.position
-        while not self._share and self._owner(step) != owner:
-            step += self._place.stride
-        return epoch, step
 
 
 class RemoteFeed:
@@ -201,7 +193,7 @@ class RemoteFeed:
         self._urls = list(streams)
         self._loader: RemoteLoader | None = None
         self._process = 0
-        self._shares = len(streams) > 1 and self._can_share()
+        self._shares = len(streams) > 1 and self._must_share()
         self._servers = self._attach()
         plan, welcome = self._servers[0].plan, self._servers[0].welcome
         parts = len(streams) if self._shares else 1
@@ -277,7 +269,6 @@ class RemoteFeed:
                 raise PlanDiffers(f"the servers {servers[0].url} and {server.url} have different plans: {difference}")
         return servers
 
-
     def _server(self, number: int, shares: bool) -> BatchServer:
         """``shares``: it fills a part of the slots."""
         count, place, credits = len(self._urls), self._place, self._buffers
@@ -287,9 +278,8 @@ class RemoteFeed:
             credits = -(-credits // count)
         return BatchServer(self._urls[number], place, credits, self.device)
 
-    def _can_share(self) -> bool:
-        """Whether the servers can share the slots of this rank. All ranks must decide the same: the plan alone determines it.
-        Servers refuse another world than that of trainers that are attached, so it is asked for with both worlds."""
+    def _must_share(self) -> bool:
+        """Whether the servers share the slots of this rank. All ranks decide the same, by the plan and the addresses. Servers refuse another world than that of trainers that are attached, so it is asked for with both worlds."""
         count, place = len(self._urls), self._place
         sharing = self._server(0, True)
         while True:
@@ -303,7 +293,8 @@ class RemoteFeed:
                 else:
                     server.leave()
                     slots: int = server.plan["slots"] * (count if server is sharing else 1)
-                    if not server.plan.get("decodes", True):  # to join parts takes longer than to read them
+                    is_local = all(url.startswith("unix:") for url in self._urls)
+                    if is_local and not server.plan.get("shares_slots", True):
                         return False
                     why = f"{count} servers cannot share {slots} slots" if slots % count else f"batches are on {self.device}"
                     if slots % count or (slots and self.device != "host"):

@@ -3,6 +3,7 @@
 import itertools
 import logging
 import unittest
+import unittest.mock
 
 import numpy as np
 from datasets import DatasetTest, arrays, content, contents, go
@@ -10,7 +11,9 @@ from served_test import ServedTest
 from training_server import TrainServer, write_speech
 
 import millrace
+from millrace.batch_server import BatchServer
 from millrace.joined_batch import JoinedBatch
+from millrace.remote_feed import RemoteFeed
 
 STATELESS = 'mode = "stateless"\nrows = 3'
 
@@ -43,13 +46,13 @@ class Joined(DatasetTest):
 CONVERTED = {"rate": 8000, "channels": 1, "convert": True}  # servers that only copy give their steps in turn
 
 
-class TwoServers(ServedTest):
-    keys = CONVERTED
+class BatchesOfOne:
+    """What servers do that share the slots, and those that give their steps in turn."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.urls = [cls.start("a").tcp, cls.start("b").unix]
+        cls.urls = [cls.start("a").unix, cls.start("b").unix]
 
     def two(self, **keys):
         return self.dataset(self.urls, **keys)
@@ -63,13 +66,6 @@ class TwoServers(ServedTest):
             own = self.own()
             contents(own), contents(own)
             self.assertEqual(getattr(data.stats, name), getattr(own.stats, name), name)
-
-    def test_each_server_sends_the_rows_of_its_own_slots(self):
-        data, ranks = self.two(), [self.own(rank=rank, world=2) for rank in range(2)]
-        contents(data)
-        for server, rank in zip(data._open()._servers, ranks):
-            contents(rank)
-            self.assertEqual(server.counts[3], round(rank.stats.hours * 3600 * 8000))
 
     def test_ranks_share_both_servers(self):
         data = [self.two(rank=rank, world=2) for rank in range(2)]
@@ -112,6 +108,14 @@ class TwoServers(ServedTest):
         batches = [(batch["step"], batch["data"].numpy().tobytes()) for batch in millrace.torch.loader(data, 2)]
         self.assertEqual(batches, [(step, entry[2]) for step, entry in enumerate(self.local)])
 
+    def test_a_process_of_a_data_loader_attaches_to_each_server_once(self):
+        loader = RemoteFeed(self.urls, {}, 2, 1).loader()
+        self.addCleanup(loader.stop)
+        with unittest.mock.patch.object(BatchServer, "attach", autospec=True, side_effect=BatchServer.attach) as attach:
+            steps = [loader.next(None).step for _ in self.local[1::2]]
+        self.assertEqual(steps, list(range(1, len(self.local), 2)))
+        self.assertEqual(attach.call_count, 2)
+
     def test_more_batches_than_buffers_cannot_be_kept(self):
         data = self.two(buffers=4)
         kept = []
@@ -123,6 +127,17 @@ class TwoServers(ServedTest):
         kept.clear()
         del batch
         self.assertEqual(contents(data), self.local[4:])
+
+
+class Shared(BatchesOfOne, ServedTest):
+    keys = CONVERTED
+
+    def test_each_server_sends_the_rows_of_its_own_slots(self):
+        data, ranks = self.two(), [self.own(rank=rank, world=2) for rank in range(2)]
+        contents(data)
+        for server, rank in zip(data._open()._servers, ranks):
+            contents(rank)
+            self.assertEqual(server.counts[3], round(rank.stats.hours * 3600 * 8000))
 
     def test_servers_that_cannot_share_the_slots_give_their_steps_in_turn(self):
         with self.assertLogs("millrace", logging.WARNING) as logged:
@@ -142,25 +157,30 @@ class TwoServers(ServedTest):
         self.assertEqual(given + contents(first), contents(own[0]))
 
 
-class Copied(ServedTest):
-    def test_servers_that_only_copy_give_their_steps_in_turn(self):
+class InTurn(BatchesOfOne, ServedTest):
+    def batches_of(self, urls, **keys):
+        """The batches of each server."""
         with self.assertNoLogs("millrace", logging.WARNING):
-            data = self.dataset([self.server.unix, self.start("h").tcp])
+            data = self.dataset(urls, **keys)
         self.assertEqual(contents(data), self.local)
-        self.assertEqual(contents(data), self.second)
-        batches, *_ = zip(*(server.counts for server in data._open()._servers))
-        self.assertEqual(sum(batches), len(self.local) + len(self.second))
+        return [server.counts[0] for server in data._open()._servers]
+
+    def test_servers_of_this_machine_that_only_copy_give_their_steps_in_turn(self):
+        self.assertEqual(sum(self.batches_of(self.urls)), len(self.local))
+
+    def test_servers_with_addresses_of_a_network_share_the_slots(self):
+        urls = [self.server.unix, self.start("h").tcp]
+        self.assertEqual(self.batches_of(urls), [len(self.local)] * 2)
 
 
 class Skipped(ServedTest):
     def test_streams_that_cannot_be_read_are_skipped_by_their_own_server(self):
         damaged = self.folder / "damaged"
         files = write_speech(damaged / "speech")
-        keys = 'on_error = "skip"\nrate = 8000\nchannels = 1\nconvert = true'
-        servers = [TrainServer(damaged, name, more=keys) for name in ("f", "g")]
+        servers = [TrainServer(damaged, name, more='on_error = "skip"') for name in ("f", "g")]
         for server in servers:
             self.addCleanup(server.kill)
-        own = millrace.Dataset(str(damaged / "speech"), chunk={"size": "10ms"}, slots=4, dtype="f32", seed=7, on_error="skip", **CONVERTED)
+        own = millrace.Dataset(str(damaged / "speech"), chunk={"size": "10ms"}, slots=4, dtype="f32", seed=7, on_error="skip")
         own.next()
         own.seek(0)
         for file in files[3], files[8]:

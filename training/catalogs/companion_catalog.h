@@ -31,7 +31,6 @@ class CompanionCatalog final : public Catalog {
   std::vector<InnerEvent> events(std::uint64_t stream) const override {
     return catalog_->events(stream);
   }
-  bool decodes() const override { return catalog_->decodes(); }
   std::uint64_t digest() const override { return digest_; }
   std::string extent() const override { return catalog_->extent(); }
   std::span<const CompanionFormat> companions() const override { return formats_; }

@@ -25,6 +25,7 @@ class RecordedCatalog final : public Catalog {
   std::string meta(std::uint64_t stream) const override;
   bool has_events(std::uint64_t stream) const override { return index_.has_events(stream); }
   std::vector<InnerEvent> events(std::uint64_t stream) const override;
+  bool decodes() const override { return false; }
   std::uint64_t digest() const override { return digest_; }
   std::string extent() const override;
   std::unique_ptr<CatalogReader> reader() const override;

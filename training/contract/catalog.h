@@ -94,9 +94,8 @@ class Catalog {
   // A number for the rate and the channels from which the stream is converted; 0: it is not.
   virtual std::uint64_t converted_from(std::uint64_t) const { return 0; }
   virtual std::vector<InnerEvent> events(std::uint64_t) const { return {}; }
-  // True if it takes longer to read streams than to copy their frames: some are decoded or
-  // converted. O(size()).
-  virtual bool decodes() const { return false; }
+  // False if to read any stream is to copy its frames: none is decoded or converted. O(size()).
+  virtual bool decodes() const { return true; }
   // A digest of all the above except decodes().
   virtual std::uint64_t digest() const = 0;
   // For a source to which streams are added: which of its streams the catalog has, for

@@ -87,8 +87,14 @@ std::size_t most_batch_bytes(const ServedPlan& served) {
   return plan ? slab_bytes(served, **plan, alone) : 0;
 }
 
+// In turns, each server opens every stream. So it would do the work of the others again, and skip a
+// stream that only it cannot read in its own steps alone.
+bool shares_slots(const ServedPlan& served) {
+  return served.function || served.skip_failed || served.catalog->decodes();
+}
+
 wp::Welcome welcome_of(const ServedPlan& served, const Plan& plan, const wp::TrainerHello& trainer,
-                       std::uint64_t steps) {
+                       std::uint64_t steps, bool shares_slots) {
   const Rank rank{trainer.rank, trainer.world};
   const std::uint32_t slots = plan.slots(rank);
   const auto companions = served.catalog->companions();
@@ -109,7 +115,7 @@ wp::Welcome welcome_of(const ServedPlan& served, const Plan& plan, const wp::Tra
                                   .epochs = served.epochs,
                                   .slots = slots,
                                   .companions = {companions.begin(), companions.end()},
-                                  .decodes = served.function || served.catalog->decodes()});
+                                  .shares_slots = shares_slots});
   return welcome;
 }
 

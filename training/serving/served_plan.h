@@ -35,10 +35,13 @@ std::size_t slab_bytes(const ServedPlan& served, const Plan& plan, Rank rank);
 // The same for a rank that is alone: no batch of any rank is longer. 0 if the options are wrong.
 std::size_t most_batch_bytes(const ServedPlan& served);
 
+// As PlanText::shares_slots. O(streams).
+bool shares_slots(const ServedPlan& served);
+
 // The Welcome of a trainer, without its slabs. `steps`: steps of its epoch.
 worker_protocol::Welcome welcome_of(const ServedPlan& served, const Plan& plan,
                                     const worker_protocol::TrainerHello& trainer,
-                                    std::uint64_t steps);
+                                    std::uint64_t steps, bool shares_slots);
 
 // The columns of a batch that are padding.
 std::uint64_t padding_of(const worker_protocol::HandedBatch& batch);

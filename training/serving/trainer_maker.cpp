@@ -45,7 +45,8 @@ Result<MadeTrainer, wp::Refused> TrainerMaker::make(const wp::Hello& hello, bool
                            std::to_string(slab) + " bytes, and the trainer keeps up to " +
                            std::to_string(hello.credits)};
   MadeTrainer made;
-  made.welcome = welcome_of(served_, plan, trainer, (*epochs)->get(trainer.epoch)->steps());
+  made.welcome =
+      welcome_of(served_, plan, trainer, (*epochs)->get(trainer.epoch)->steps(), shares_slots_);
   if (trainer.plan_only) return made;
   auto memory = std::make_unique<TrainerMemory>(buffers, slab, std::move(share), local);
   if (local) {

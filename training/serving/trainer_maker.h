@@ -26,7 +26,8 @@ struct MadeTrainer {
 class TrainerMaker {
  public:
   // `bytes` is the budget for the memory of all trainers. Both must outlive it.
-  TrainerMaker(const ServedPlan& served, Budget& bytes) : served_(served), bytes_(bytes) {}
+  TrainerMaker(const ServedPlan& served, Budget& bytes)
+      : served_(served), bytes_(bytes), shares_slots_(shares_slots(served)) {}
 
   // `local`: the trainer is on this machine and shares memory. `failed`: as TrainerFeed. Requires:
   // hello.trainer.
@@ -39,6 +40,7 @@ class TrainerMaker {
 
   const ServedPlan& served_;
   Budget& bytes_;
+  const bool shares_slots_;
   std::uint32_t world_ = 0;  // world of epochs_; 0: there are none
   std::shared_ptr<Epochs> epochs_;
 };

@@ -88,7 +88,7 @@ std::string to_json(const PlanText& plan) {
                     {"steps", plan.steps},
                     {"slots", plan.slots},
                     {"companions", std::move(companions)},
-                    {"decodes", plan.decodes}};
+                    {"shares_slots", plan.shares_slots}};
   if (plan.epochs) rest["epochs"] = *plan.epochs;
   // The origin is kept to the letter: texts are compared.
   return "{\"origin\":" + plan.origin + "," + json::serialize(rest).substr(1);
@@ -109,15 +109,15 @@ std::optional<PlanText> read_plan(std::string_view text) {
       !epoch || !steps || !slots || !companions)
     return std::nullopt;
   if (object.contains("epochs") && !epochs) return std::nullopt;
-  const json::value* decodes = object.if_contains("decodes");  // older servers have none
-  if (decodes && !decodes->is_bool()) return std::nullopt;
+  const json::value* shares = object.if_contains("shares_slots");  // older servers have none
+  if (shares && !shares->is_bool()) return std::nullopt;
   return PlanText{.origin = std::string(member_text(text, "origin")),
                   .epoch = *epoch,
                   .steps = *steps,
                   .epochs = epochs,
                   .slots = static_cast<std::uint32_t>(*slots),
                   .companions = std::move(*companions),
-                  .decodes = !decodes || decodes->as_bool()};
+                  .shares_slots = !shares || shares->as_bool()};
 }
 
 }  // namespace millrace

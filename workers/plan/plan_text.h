@@ -24,7 +24,9 @@ struct PlanText {
   std::optional<std::uint64_t> epochs = {};  // the plan ends after them; nullopt: it has no end
   std::uint32_t slots = 0;                   // 0: no state is carried
   std::vector<CompanionFormat> companions = {};
-  bool decodes = true;  // it takes longer to read streams than to copy them
+  // Several servers share the slots. False: servers on one machine give their steps in turn,
+  // because to join the parts of a batch would take longer than to read its rows.
+  bool shares_slots = true;
   bool operator==(const PlanText&) const = default;
 };
 

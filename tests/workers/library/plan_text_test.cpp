@@ -32,7 +32,7 @@ TEST_CASE("a plan is unchanged when it is written and read, its origin to the le
   PlanText endless = plan;
   endless.epochs = std::nullopt;
   endless.companions.clear();
-  endless.decodes = false;
+  endless.shares_slots = false;
   CHECK(read_plan(to_json(endless)) == endless);
 }
 
@@ -41,8 +41,8 @@ TEST_CASE("a plan with missing or wrong members is refused") {
   CHECK_FALSE(read_plan("[]"));
   CHECK_FALSE(read_plan("{"));
   CHECK(changed("120", "121"));
-  CHECK(changed(R"(,"decodes":true)", "") == plan);
-  CHECK_FALSE(changed(R"("decodes":true)", R"("decodes":1)"));
+  CHECK(changed(R"(,"shares_slots":true)", "") == plan);
+  CHECK_FALSE(changed(R"("shares_slots":true)", R"("shares_slots":1)"));
   CHECK_FALSE(changed("120", "-1"));
   CHECK_FALSE(changed("120", "1.5"));
   CHECK_FALSE(changed("120", "18446744073709551615"));
