@@ -10,6 +10,7 @@ namespace millrace::python {
 namespace {
 
 PyInterpreterState* interpreter = nullptr;
+bool clears_late = false;  // before Python 3.12.4
 
 // Held by a thread that gets a thread state, which needs no GIL, and by one that forks.
 std::atomic_flag attaching;
@@ -26,6 +27,7 @@ void unlock() {
 
 void guard_forks() {
   interpreter = PyInterpreterState_Get();
+  clears_late = PyLong_AsLong(PySys_GetObject("hexversion")) < 0x030c04f0;
   ::pthread_atfork(lock, unlock, unlock);
 }
 
@@ -49,7 +51,7 @@ EnsuredGil::EnsuredGil() try {
 // delete the state a second time. So it is cleared before.
 EnsuredGil::~EnsuredGil() {
   try {
-    if (made_ != nullptr) PyThreadState_Clear(made_);
+    if (made_ != nullptr && clears_late) PyThreadState_Clear(made_);
     PyGILState_Release(state_);
   } catch (...) {  // as above
     for (;;) ::pause();

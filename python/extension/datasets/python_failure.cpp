@@ -19,7 +19,7 @@ training::ReadError failure_of(nb::python_error& error, training::DataFault faul
                                const std::string& what) {
   if (!error.matches(PyExc_Exception) && is_main_thread()) throw error;
   try {
-    (void)error.what();  // makes the exception of one that was raised in C
+    (void)error.what();  // makes the exception, if C code has raised it
     const nb::object lines =
         nb::module_::import_("traceback")
             .attr("format_exception")(error.type(), error.value(), error.traceback());

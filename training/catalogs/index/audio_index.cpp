@@ -207,7 +207,8 @@ Result<Index, CatalogError> make(IndexPlace& place, const AudioIndexSettings& se
   auto index = file.empty() ? Index::from(std::move(bytes)) : Index::map(file);
   if (!index)
     return CatalogError{(settings.files.empty() ? settings.path : settings.files.front()) +
-                        ": has a file that cannot be trained with"};
+                        ": has a file that cannot be trained with" +
+                        (file.empty() ? "" : ", or its index was replaced meanwhile")};
   return std::move(*index);
 }
 

@@ -30,7 +30,7 @@ ReadError wrong_length(const std::string& what, std::size_t bytes, std::uint64_t
 }
 
 // A copy of `count` frames or entries, of `size` bytes. `read` returns a part of them. In parts,
-// because a reader checks at each call that its file was not cut.
+// because a reader keeps memory for the longest part.
 template <class Read>
 Result<std::vector<std::byte>, ReadError> copy_of(std::uint64_t count, std::size_t size,
                                                   const Read& read) {
