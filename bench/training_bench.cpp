@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures batches of a stateful plan in process, beside a bare gather of the same chunks into a
-// tensor. The streams lie in memory, or in mapped WAV files.
+// tensor. The streams lie in memory, or in WAV files that are mapped or read.
 #include <array>
 #include <chrono>
 #include <cstdint>

@@ -169,6 +169,8 @@ def tf_data_reads(folder, kind):
 
     def chunks(path):
         samples, _ = tf.audio.decode_wav(tf.io.read_file(path))
+        if kind == "s16":
+            samples = tf.cast(samples * 32768, tf.int16)
         return tf.data.Dataset.from_tensor_slices(tf.reshape(samples, [-1, corpus.WIDTH]))
 
     files = tf.data.Dataset.from_tensor_slices([str(path) for path in corpus.paths(folder, "s16")]).shuffle(corpus.STREAMS)

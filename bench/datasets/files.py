@@ -64,7 +64,7 @@ def flac():
 
 
 def make(folder, number):
-    """A folder of links to files of 1 to 2 s, 50 000 to each."""
+    """A folder of links to files of 1 to 7 s, 50 000 to each."""
     for i in range(number):
         first = folder / f"{i // 50_000}.wav"
         if i % 50_000 == 0:

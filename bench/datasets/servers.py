@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers of batches beside one, over FLAC files, which are decoded, and WAV files, which are mapped. An epoch by each of
+"""Two servers of batches beside one, over FLAC files, which are decoded, and WAV files, which are only copied. An epoch by each of
 them takes turns: seconds, and seconds of CPU of the servers and of the trainer.
 
   bench/datasets/servers.py PROGRAM [ROUNDS]      PROGRAM: millrace. Needs soundfile; throughput.py has made the corpus before
