@@ -24,7 +24,7 @@ using training::StoredFile;
 // Python reads at least this much at once: a call costs about as much as a copy of this.
 constexpr std::size_t block_bytes = 128 << 10;
 
-constexpr std::size_t most_open = 64;  // files of a column that no reader needs, per thread
+constexpr std::size_t most_open = 256;  // files of a column that no reader needs, per thread
 
 }  // namespace
 
