@@ -50,7 +50,7 @@ RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
 
 std::uint32_t automatic_prefetch(const Catalog& catalog, const Plan& plan,
                                  const LoaderSettings& settings) {
-  constexpr std::size_t bytes = 1 << 20;
+  constexpr std::size_t bytes = 16 << 20;
   const std::size_t frames = plan.most_padded_frames(settings.rank);
   std::size_t batch = frames * catalog.frame_type().values * size_of(settings.dtype);
   if (!catalog.companions().empty())

@@ -38,9 +38,9 @@ struct LoaderSettings {
 // The format of the tensors of a catalog.
 RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings);
 
-// As many batches as have 1 MiB together, from 3 to 16: a wake-up costs as much as a small batch,
-// and larger ones are written to memory that is still in the processor's cache. Always less than
-// `buffers`, if these are 2 or more.
+// As many batches as have 16 MiB together, from 3 to 16: threads wake each other when half of them
+// are filled or taken, and a wake-up costs as much as a small batch. Always less than `buffers`, if
+// these are 2 or more.
 std::uint32_t automatic_prefetch(const Catalog& catalog, const Plan& plan,
                                  const LoaderSettings& settings);
 
