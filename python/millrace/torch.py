@@ -124,7 +124,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
 
     def __len__(self) -> int:
         """Number of batches of the epoch of the next pass; of the current pass, while its processes have further steps."""
-        running, epoch = self._passes.running, self._passes.next
+        epoch, running = self._passes.next, self._passes.running  # in this order: a process may begin the pass between them
         if running is not None:
             return running[1] if running[1] > 0 else self._data._steps_of(running[0])
         return len(self._data) if epoch is None else self._data._steps_of(epoch)

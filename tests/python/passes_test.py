@@ -5,6 +5,7 @@ import itertools
 import logging
 import types
 import unittest
+import unittest.mock
 
 import millrace
 import millrace.torch
@@ -163,6 +164,19 @@ class OfLoaders(PassesTest):
                 else:
                     self.assertEqual(len(places(batches)), count)
                 self.assertEqual(len(loader), then)
+
+    def test_len_is_that_of_a_pass_that_begins_meanwhile(self):
+        batches = self.batches()
+
+        def begin(passes):
+            worker = types.SimpleNamespace(id=0, seed=100 + passes._own)
+            passes.begin(worker, lambda epoch: 9)
+            passes.runs(worker, 0)
+
+        begin(batches._passes)
+        with unittest.mock.patch.object(Passes, "running", property(begin)):
+            self.assertEqual(len(batches), self.steps[1])
+        self.assertEqual(len(batches), self.steps[2])
 
     def test_a_process_that_begins_a_pass_never_gives_the_length_of_the_pass_before(self):
         for is_left in False, True:
