@@ -50,7 +50,7 @@ class RemoteLoader:
         self.left_behind = False  # a call was under way when it was stopped: it gives no further batch
         self.opened: dict[int, tuple[str, str]] = {}  # name and meta of the streams so far
         self._steps = {plan["epoch"]: plan["steps"] for plan in (server.plan for server in servers)}
-        self._ahead: dict[int, _core.Batch] = {}  # by server: a batch of a later epoch
+        self._ahead: dict[int, _core.Batch] = {}  # by server: a part of the next step, or a batch of a later epoch
         self._first_step = place.first_step  # in this epoch
         self._waited = 0.0
         self._first: float | None = None
@@ -279,7 +279,8 @@ class RemoteFeed:
         return BatchServer(self._urls[number], place, credits, self.device)
 
     def _must_share(self) -> bool:
-        """Whether the servers share the slots of this rank. All ranks decide the same, by the plan and the addresses. Servers refuse another world than that of trainers that are attached, so it is asked for with both worlds."""
+        """Whether the servers share the slots of this rank. All ranks decide the same, by the plan and the addresses. Servers
+        refuse another world than that of trainers that are attached, so it is asked for with both worlds."""
         count, place = len(self._urls), self._place
         sharing = self._server(0, True)
         while True:

@@ -190,6 +190,7 @@ class Skipped(ServedTest):
         self.assertEqual(sorted(data.failed), sorted(own.failed))
         self.assertEqual([failed.stream for failed in sorted(data.failed, key=lambda failed: failed.stream)], [3, 8])
         self.assertEqual(data.stats.failed, 2)
+        self.assertEqual([server.counts[0] for server in data._open()._servers], [len(contents(own))] * 2)
 
 
 if __name__ == "__main__":

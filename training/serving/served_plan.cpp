@@ -87,8 +87,8 @@ std::size_t most_batch_bytes(const ServedPlan& served) {
   return plan ? slab_bytes(served, **plan, alone) : 0;
 }
 
-// In turns, each server opens every stream. So it would do the work of the others again, and skip a
-// stream that only it cannot read in its own steps alone.
+// In turns, each server opens every stream: it repeats the work of the others, and a stream that
+// only one server cannot read is skipped only in the steps of this server.
 bool shares_slots(const ServedPlan& served) {
   return served.function || served.skip_failed || served.catalog->decodes();
 }

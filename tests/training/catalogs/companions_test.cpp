@@ -90,6 +90,7 @@ TEST_CASE("a companion can be audio") {
   write_audio(labelled.labels / "a.flac", clean, {.format = SF_FORMAT_FLAC | SF_FORMAT_PCM_16});
   write_audio(labelled.labels / "sub/b.wav", noise(16'100, 6));
   const auto catalog = open_good(labelled.settings());
+  CHECK(catalog->decodes());
   CHECK(format_of(*catalog) == CompanionFormat{.name = "vad", .element = CompanionElement::s16});
   const auto reader = catalog->reader();
   const auto stream = open_stream(*reader, 0);

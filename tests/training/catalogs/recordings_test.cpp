@@ -52,6 +52,7 @@ TEST_CASE("finished recordings are a catalog with events and options, without me
   const auto catalog = recorded.open();
   REQUIRE(catalog->size() == 2);
   CHECK(catalog->frame_type() == FrameType{});
+  CHECK_FALSE(catalog->decodes());
   CHECK(catalog->name(0) == "call");
   CHECK(catalog->name(1) == "call");
   CHECK(catalog->meta(0) == R"({"language":"en"})");
