@@ -56,7 +56,9 @@ void IoThread::set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipeline
 }
 
 void IoThread::listen(Acceptor acceptor, ClientGate& gate) {
-  server_.emplace(scope_, std::move(acceptor), millrace_v1_.emplace(*admission_), gate);
+  millrace_v1_.emplace(*admission_);
+  server_.emplace(scope_, std::move(acceptor), std::vector<WebSocketProtocol*>{&*millrace_v1_},
+                  gate);
 }
 
 void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {

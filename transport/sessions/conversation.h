@@ -79,7 +79,7 @@ class Conversation : public ClientOutput {
   bool over_ = false;
 };
 
-// A protocol of WebSocket clients. Confined to one thread.
+// A protocol of WebSocket clients, chosen by the path of the request. Confined to one thread.
 class WebSocketProtocol {
  public:
   struct Accepted {
@@ -88,8 +88,8 @@ class WebSocketProtocol {
   };
 
   virtual ~WebSocketProtocol() = default;
-  // Accepts or refuses the upgrade that `query` requests. Status 404: the path does not belong to
-  // this protocol.
+  virtual std::string_view path() const = 0;
+  // Accepts or refuses the upgrade that `query`, a request for path(), asks for.
   virtual Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                                 std::string_view peer) = 0;
 };

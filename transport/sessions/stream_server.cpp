@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/sessions/stream_server.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -45,7 +46,7 @@ struct Admitted {
 // A client before its upgrade. The objects it refers to outlive it.
 struct Arrival {
   std::string peer;  // its address
-  WebSocketProtocol& protocol;
+  const std::vector<WebSocketProtocol*>& protocols;
   PageRules rules;
   const ClientGate& gate;
   Share socket;
@@ -60,11 +61,20 @@ std::string_view text_of(HttpFault fault, const Handshake& handshake) {
   return handshake.why();
 }
 
+RequestError no_such_path(const std::vector<WebSocketProtocol*>& protocols) {
+  std::string message = "no such path; streams are at ";
+  for (const WebSocketProtocol* protocol : protocols)
+    message.append(message.ends_with(' ') ? "" : ", ").append(protocol->path());
+  return {.status = 404, .message = std::move(message)};
+}
+
 Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
                                                                  const Arrival& arrival,
                                                                  const HttpQuery& query) {
   if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
-  return arrival.protocol.accept(query, scope, arrival.peer);
+  const auto found = std::ranges::find(arrival.protocols, query.path(), &WebSocketProtocol::path);
+  if (found == arrival.protocols.end()) return no_such_path(arrival.protocols);
+  return (*found)->accept(query, scope, arrival.peer);
 }
 
 // The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
@@ -138,11 +148,11 @@ Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
 
 }  // namespace
 
-StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,
-                           ClientGate& gate)
+StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor,
+                           std::vector<WebSocketProtocol*> protocols, ClientGate& gate)
     : scope_(scope),
       acceptor_(std::move(acceptor)),
-      protocol_(protocol),
+      protocols_(std::move(protocols)),
       gate_(gate),
       rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
              .origins = gate.origins},
@@ -162,7 +172,7 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::handle_connection(Socket socket) {
   try {
-    Arrival arrival{peer_text(peer_of(socket)), protocol_, rules_, gate_, Share(gate_.sockets, 1)};
+    Arrival arrival{peer_text(peer_of(socket)), protocols_, rules_, gate_, Share(gate_.sockets, 1)};
     if (scope_.draining())
       return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
     if (gate_.memory_short.load(std::memory_order_relaxed))

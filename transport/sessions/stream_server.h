@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "transport/net/endless_task.h"
 #include "transport/net/listener.h"
@@ -13,14 +14,16 @@
 
 namespace millrace {
 
-// Accepts the WebSocket clients of one io thread: reads the upgrade, lets the protocol answer it,
-// and runs the session, all in `scope`. Also answers requests for a file of the gate's page and for
-// its list of pipelines, within the same limits. Each accepted client takes one of the gate's
-// sockets. If none is left, or memory is short, the client receives a 503 before its request is
-// read. Scope, protocol and gate outlive it. Confined to one thread.
+// Accepts the WebSocket clients of one listener on one io thread: reads the upgrade, lets the
+// protocol with the request's path answer it, and runs the session, all in `scope`. Also answers
+// requests for a file of the gate's page and for its list of pipelines, within the same limits.
+// Each accepted client takes one of the gate's sockets. If none is left, or memory is short, the
+// client receives a 503 before its request is read. Scope, protocols and gate outlive it. Confined
+// to one thread.
 class StreamServer {
  public:
-  StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,
+  // Requires: at least one protocol; their paths differ.
+  StreamServer(SessionScope& scope, Acceptor acceptor, std::vector<WebSocketProtocol*> protocols,
                ClientGate& gate);
 
   // Accepts clients until stop_accepting(); running sessions then continue.
@@ -36,7 +39,7 @@ class StreamServer {
 
   SessionScope& scope_;
   Acceptor acceptor_;
-  WebSocketProtocol& protocol_;
+  const std::vector<WebSocketProtocol*> protocols_;
   ClientGate& gate_;
   const PageRules rules_;
   EndlessTask accepting_;

@@ -15,7 +15,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::string_view stream_path = "/v1/stream";
 constexpr std::size_t max_query = 2048;  // without `options`
 constexpr std::size_t max_echo = 64;     // longest parameter name in an error
 
@@ -104,10 +103,6 @@ void append_encoded(std::string& out, std::string_view name, std::string_view va
 }  // namespace
 
 Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
-  const auto path = target.substr(0, target.find('?'));
-  if (path != stream_path)
-    return RequestError{.status = 404, .message = "no such path; streams are at /v1/stream"};
-
   StreamRequest request;
   std::array<bool, parameters.size()> seen{};
   std::size_t length = 0;

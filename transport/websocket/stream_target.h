@@ -11,7 +11,10 @@
 
 namespace millrace {
 
-// Parses the target of an HTTP request: "/v1/stream?rate=16000".
+// The path of streams.
+inline constexpr std::string_view stream_path = "/v1/stream";
+
+// Parses the parameters of a target, "/v1/stream?rate=16000", whatever its path is.
 [[nodiscard]] Result<StreamRequest, RequestError> parse_stream_target(std::string_view target);
 
 // Checks the message `Open` by the same rules.

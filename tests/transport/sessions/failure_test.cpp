@@ -53,7 +53,7 @@ class ScarceAdmission final : public StreamAdmission {
 TEST_CASE_METHOD(ServerFixture, "a stream that fails to begin for lack of memory is lost") {
   ScarceAdmission scarce;
   MillraceV1 scarce_protocol(scarce);
-  StreamServer other(scope, loopback(context), scarce_protocol, gate);
+  StreamServer other(scope, loopback(context), {&scarce_protocol}, gate);
   other.start();
   Socket client(context);
   client.connect(other.endpoint());

@@ -137,7 +137,7 @@ struct ServerFixture {
   SessionScope scope{context.get_executor(), limits, stats};
   ClientGate gate;
   MillraceV1 protocol{admission};
-  StreamServer server{scope, loopback(context), protocol, gate};
+  StreamServer server{scope, loopback(context), {&protocol}, gate};
 };
 
 }  // namespace millrace

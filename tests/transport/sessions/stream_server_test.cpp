@@ -211,6 +211,34 @@ TEST_CASE_METHOD(ServerFixture, "a page opens a stream only if its origin is lis
   CHECK(stats.refused[Refusal::handshake].value() == 8);
 }
 
+TEST_CASE_METHOD(ServerFixture, "a path is compared without normalization") {
+  for (const char* path :
+       {"/", "/v1/stream/", "/v1/../v1/stream", "/v1/%73tream", "/v1/streams", "/v1/stream#x"})
+    CHECK_THAT(send(request(path)),
+               StartsWith("HTTP/1.1 404 ") && Contains("streams are at /v1/stream\""));
+}
+
+TEST_CASE_METHOD(ServerFixture, "the path of a request chooses among the protocols of a listener") {
+  struct Refusing final : WebSocketProtocol {
+    std::string_view path() const override { return "/v1/other"; }
+    Result<Accepted, RequestError> accept(const HttpQuery&, SessionScope&,
+                                          std::string_view) override {
+      return RequestError{.status = 409, .message = "asked"};
+    }
+  } other;
+  StreamServer both(scope, loopback(context), {&protocol, &other}, gate);
+  both.start();
+  const auto answer = [&](std::string target) {
+    return run(context, exchange(both.endpoint(), request(std::move(target)) + close_normal));
+  };
+  CHECK_THAT(answer("/v1/stream?id=a"), StartsWith("HTTP/1.1 101 "));
+  CHECK_THAT(answer("/v1/other?id=a"), StartsWith("HTTP/1.1 409 "));
+  CHECK_THAT(answer("/v1/"), Contains("streams are at /v1/stream, /v1/other\""));
+  both.stop_accepting();
+  context.restart();
+  context.poll();
+}
+
 TEST_CASE_METHOD(ServerFixture,
                  "an absolute target is reduced to its path, and its host is checked") {
   CHECK_THAT(send(request("http://localhost:8080/v1/stream?id=a") + close_normal),

@@ -5,18 +5,16 @@
 #include <utility>
 
 #include "transport/sessions/millrace_v1/conversation.h"
-#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 
-// An unknown path is refused with 404 before the upgrade is checked. Errors of the parameters are
-// reported for a valid upgrade, and for a request without one: a browser does not show a page the
-// answer to its refused upgrade, so the page asks again with such a request.
+// Errors of the parameters are reported for a valid upgrade, and for a request without one: a
+// browser does not show a page the answer to its refused upgrade, so the page asks again with such
+// a request.
 Result<WebSocketProtocol::Accepted, RequestError> MillraceV1::accept(const HttpQuery& query,
                                                                      SessionScope& scope,
                                                                      std::string_view peer) {
   auto request = parse_stream_target(query.target);
-  if (!request && request.error().status == 404) return std::move(request.error());
   auto upgrade = parse_upgrade(query, subprotocol);
   if (!upgrade && !is_question(query)) return std::move(upgrade.error());
   if (!request) return std::move(request.error());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "transport/sessions/conversation.h"
+#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 
@@ -12,6 +13,7 @@ class MillraceV1 final : public WebSocketProtocol {
   // `admission` outlives it.
   explicit MillraceV1(StreamAdmission& admission) : admission_(admission) {}
 
+  std::string_view path() const override { return stream_path; }
   Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                         std::string_view peer) override;
 
