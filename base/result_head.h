@@ -34,6 +34,14 @@ struct ResultHead {
   std::optional<Explanation> explanation{};
 };
 
+// The end of a segment: its LAST row, which was cut.
+struct SegmentEnd {
+  std::uint64_t seq = 0;                // number of the row
+  std::uint64_t position = 0;           // the number of frames of the pipeline that complete it
+  double rate = 16000;                  // frames per second
+  std::optional<std::uint64_t> mark{};  // mark of the flush that ended the segment
+};
+
 // The place of a message of a worker among those to its client.
 struct MessageHead {
   std::uint64_t number = 0;  // counts the messages of the stream, from 0

@@ -81,6 +81,8 @@ class Cutter {
 
   // A worker's answer ends the segment of the row with this number.
   void on_worker_endpoint(std::uint64_t seq);
+  // True, once, if the frames added last had the first speech of their segment.
+  bool speech_began() { return endpoints_ && endpoints_->speech_began(); }
   // True, once, if there was no memory for the voice detector. No endpoint by voice follows: each
   // caller that gives a detector must ask.
   bool lost_detector() { return endpoints_ && endpoints_->lost_detector(); }

@@ -29,6 +29,7 @@ std::uint64_t SegmentEndpoints::frames_until_next(std::uint64_t segment) const {
 
 void SegmentEndpoints::on_frames(const std::array<Bytes, 2>& frames, std::uint64_t segment) {
   speech_.reset();
+  speech_began_ = false;
   if (detector_)
     for (const Bytes part : frames) listen(part, segment);
   if (!due_ && segment == rule_.max) due_ = EndpointReason::length;
@@ -38,6 +39,7 @@ void SegmentEndpoints::listen(Bytes frames, std::uint64_t segment) {
   if (frames.empty()) return;
   speech_ = detector_->add(frames);
   if (!speech_) return;
+  speech_began_ = *speech_ && !silence_.has_speech();
   due_ = silence_.add(*speech_, std::min<std::uint64_t>(detector_->piece(), segment));
 }
 

@@ -53,6 +53,8 @@ class SegmentEndpoints {
   // Whether the piece that ended with the frames added last contains speech; nullopt if no piece
   // ended.
   std::optional<bool> speech() const { return speech_; }
+  // True, once, if this was the first speech of its segment.
+  bool speech_began() { return std::exchange(speech_began_, false); }
   // The reason of the endpoint that next() returned last.
   EndpointReason reason() const { return reason_; }
   // True, once, if there was no memory to restart the detector.
@@ -69,6 +71,7 @@ class SegmentEndpoints {
   bool lost_detector_ = false;
   SegmentSilence silence_;
   std::optional<bool> speech_;
+  bool speech_began_ = false;
   EndpointReason reason_{};
   std::optional<EndpointReason> due_;
   std::optional<std::uint64_t> worker_row_;  // a worker ended the segment of this row

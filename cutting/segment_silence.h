@@ -28,6 +28,7 @@ class SegmentSilence {
     return rule_.before_speech ? reached(*rule_.before_speech, EndpointReason::no_speech)
                                : std::nullopt;
   }
+  bool has_speech() const { return has_speech_; }
   // The next segment begins.
   void begin() {
     has_speech_ = false;

@@ -55,6 +55,16 @@ class ClientOutput {
   // Bytes that drop_queued() and the end of the connection free; 0 after error() or closed().
   virtual std::size_t reclaimable() const = 0;
 
+  // For protocols that report what a stream does with its frames. Called only if follows_rows().
+  bool follows_rows() const { return follows_rows_; }
+  // The voice detector found the first speech of a segment, from this second of the stream on.
+  virtual void speech_began(double /*seconds*/) {}
+  // A segment has ended. Called before any result of its LAST row.
+  virtual void segment_ended(const SegmentEnd&) {}
+  // Every row that the first `frames` frames of the pipeline complete is done, and its result was
+  // given. Not called for each position, and more than once for some.
+  virtual void settled(std::uint64_t /*frames*/) {}
+
   // StreamInput::paused() has become false.
   virtual void resume() = 0;
   // StreamInput::credit() was 0 and is positive now.
@@ -62,6 +72,7 @@ class ClientOutput {
 
  protected:
   bool full_ = false;
+  bool follows_rows_ = false;  // does not change
 };
 
 }  // namespace millrace

@@ -49,6 +49,12 @@ class OutstandingRows {
     return rows_.pop_front().row;
   }
 
+  // The number of frames of the stream that complete the oldest row; nullopt if there is no row.
+  std::optional<std::uint64_t> completed_by() const {
+    if (empty()) return std::nullopt;
+    return rows_.front().row.end() + rows_.front().row.right;
+  }
+
   // The index of the first frame that a row needs; `none` if no row needs a frame before that.
   std::uint64_t first_needed(std::uint64_t none) const { return first_needed(none, 0); }
   // The same for the rows that are in no batch.

@@ -41,7 +41,8 @@ class RowCutter {
 
   // A worker's answer ends the segment of the row with this number.
   void on_worker_endpoint(std::uint64_t seq) { cutter_.on_worker_endpoint(seq); }
-  // See Cutter::lost_detector().
+  // See Cutter::speech_began() and lost_detector().
+  bool speech_began() { return cutter_.speech_began(); }
   bool lost_detector() { return cutter_.lost_detector(); }
   std::uint32_t body_size() const { return cutter_.body_size(); }
 

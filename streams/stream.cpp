@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/stream.h"
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <span>
@@ -183,6 +184,7 @@ void Stream::settle(Time now) {
   if (settings_.shed_after) intake_.shed(now);
   cut_rows(now);
   cutter_.release_frames();
+  if (client_follows()) report_settled();
   update_pause();
 }
 
@@ -195,6 +197,11 @@ void Stream::cut_rows(Time now) {
       if (tap_) tap_->row(row->row);
       row->notify_batched = needs_batched();
       if (posts_) row->posts = posts_->carry(row->row.seq);
+      if (client_follows() && row->row.is(flag::last))
+        client_->segment_ended({.seq = row->row.seq,
+                                .position = row->row.end() + row->row.right,
+                                .rate = settings_.type.rate,
+                                .mark = row->row.mark});
       links_.host.add(settings_.id, std::move(*row));
     } else if (intake_.empty()) {
       return;
@@ -204,10 +211,25 @@ void Stream::cut_rows(Time now) {
       const std::string_view text = posted ? posts_->next() : std::string_view();
       cutter_.add(event, arrived, tap_.get(), std::as_bytes(std::span(text)));
       if (posted) posts_->feed(cutter_.position(), event.kind == Kind::set);
+      if (client_follows() && cutter_.speech_began()) report_speech();
     }
     if (cutter_.lost_detector())
       return fail(ErrorCode::internal, "no memory for a voice detector", now);
   }
+}
+
+// The detector decides at the end of each 10 ms.
+void Stream::report_speech() {
+  const double seconds = static_cast<double>(cutter_.position()) / settings_.type.rate;
+  client_->speech_began(std::max(0.0, seconds - 0.010));
+}
+
+// An event that waits may complete a row without further frames.
+void Stream::report_settled() {
+  const auto first = cutter_.rows().completed_by();
+  if (!first && intake_.empty()) return client_->settled(cutter_.position());
+  const std::uint64_t before = first.value_or(cutter_.position());
+  if (before > 0) client_->settled(before - 1);
 }
 
 bool Stream::hands_over() {

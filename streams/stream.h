@@ -137,6 +137,9 @@ class Stream final : public StreamInput {
   void settle(Time now);
   void cut_rows(Time now);
   bool hands_over();
+  bool client_follows() const { return client_listens_ && client_->follows_rows(); }
+  void report_speech();
+  void report_settled();
   bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
   void free_room(std::uint32_t bytes);

@@ -30,7 +30,8 @@ class CapturedRows : public StreamHost {
 };
 
 // Records the messages of a stream to its client, a line each: "result 0 text", "message 0 at 5
-// text", "flushed 7", "rejected values 3", "error no_worker", "closed 100 2", "resume".
+// text", "flushed 7", "rejected values 3", "error no_worker", "closed 100 2", "resume". With
+// follows_rows() also "speech", "segment 3 at 25", "settled 24"; the last only when it changes.
 class CapturedClient : public ClientOutput {
  public:
   void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
@@ -60,6 +61,18 @@ class CapturedClient : public ClientOutput {
   void closed(std::uint64_t frames, std::uint64_t chunks, bool) override {
     said.push_back("closed " + std::to_string(frames) + " " + std::to_string(chunks));
   }
+  void speech_began(double seconds) override {
+    said.push_back("speech");
+    speech.push_back(seconds);
+  }
+  void segment_ended(const SegmentEnd& end) override {
+    said.push_back("segment " + std::to_string(end.seq) + " at " + std::to_string(end.position));
+    marks.push_back(end.mark);
+  }
+  void settled(std::uint64_t frames) override {
+    if (std::exchange(settled_frames, frames) != frames)
+      said.push_back("settled " + std::to_string(frames));
+  }
   void drop_queued() override {}
   std::size_t reclaimable() const override { return 0; }
   void resume() override { said.push_back("resume"); }
@@ -71,6 +84,10 @@ class CapturedClient : public ClientOutput {
   std::size_t goaways = 0;
   std::size_t unwritten = 0;  // results and messages
   bool& is_full = full_;
+  bool& follows = follows_rows_;
+  std::vector<double> speech;                       // in seconds of the stream
+  std::vector<std::optional<std::uint64_t>> marks;  // of the segments that ended
+  std::uint64_t settled_frames = 0;
   bool has_no_memory = false;  // for results and messages
 };
 
