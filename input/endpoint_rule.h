@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/enum_names.h"
 
@@ -15,6 +16,9 @@ enum class EndpointReason : std::uint8_t {
   length,     // the segment reached its greatest length
   worker,     // a worker's answer
 };
+
+// The defaults of a configuration, as lengths for parse_length().
+inline constexpr std::string_view default_silence = "800ms", default_longest_segment = "20s";
 
 // How the segments of a pipeline's streams end without the client. All lengths are in frames of the
 // pipeline, counted from the start of the segment, whatever started it.

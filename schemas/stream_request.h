@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,21 @@ namespace millrace {
 
 // The most bytes of a stream's options.
 inline constexpr std::size_t longest_options = 4096;
+
+// How the segments of a stream end, for protocols that let the client choose.
+struct SegmentEnds {
+  enum class By : std::uint8_t {
+    pipeline,  // as the pipeline's streams
+    client,    // only by the client's flush
+    voice,     // as the pipeline's streams; if its segments do not end by themselves, by voice
+  };
+  By by = By::pipeline;
+  // Silence after speech that ends a segment, if the voice detector decides. Nullopt: the
+  // pipeline's.
+  std::optional<std::chrono::milliseconds> silence = {};
+
+  bool operator==(const SegmentEnds&) const = default;
+};
 
 // The parameters of a stream that a client opens (docs/protocol.md). Parameters that are not given
 // are nullopt or empty: the pipeline's default applies. The service checks the others against the
@@ -27,6 +43,7 @@ struct StreamRequest {
   std::optional<std::uint32_t> channels{};
   std::optional<std::uint32_t> dim{};  // values per frame of features
   bool record = true;                  // false: the client declines; the stream is not recorded
+  SegmentEnds ends{};                  // not a parameter of millrace.v1
   bool explain = false;                // results have their time in each stage; WebSocket only
 };
 

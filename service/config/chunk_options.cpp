@@ -76,7 +76,7 @@ void read_detector(Section& section, const FrameType& frames, EndpointRule& rule
     section.wrong("by",
                   "\"vad\" (the default) needs audio at 8000, 16000, 32000 or 48000 frames per "
                   "second; other pipelines can have \"worker\" or \"length\"");
-  rule.silence = read_length(section, "silence", "800ms", frames.rate);
+  rule.silence = read_length(section, "silence", std::string(default_silence), frames.rate);
   if (!is_off(section, "before_speech"))
     rule.before_speech = read_length(section, "before_speech", "off", frames.rate);
   rule.sensitivity = section.count("sensitivity", 2, 0, 3);
@@ -111,7 +111,7 @@ std::optional<EndpointRule> read_endpoint(Section& section, const FrameType& fra
   for (const std::string_view key : {"silence", "before_speech", "sensitivity"})
     if (endpoint.has(key) && rule.by != By::vad)
       endpoint.wrong(key, "cannot be set with by = " + in_quotes(by) + ": only with by = \"vad\"");
-  rule.max = read_length(endpoint, "max", "20s", frames.rate);
+  rule.max = read_length(endpoint, "max", std::string(default_longest_segment), frames.rate);
   if (endpoint.one_of("on_endpoint", "segment", {"segment", "reset"}) == "reset")
     rule.on_endpoint = EndpointRule::On::reset;
   endpoint.refuse_unknown();

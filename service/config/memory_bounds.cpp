@@ -72,8 +72,9 @@ std::size_t converted_bytes(const FrameType& frames, std::size_t message) {
 
 // The most memory of one stream's converter and voice detector.
 std::size_t input_bytes(const PipelineOptions& pipeline) {
-  const bool has_detector = pipeline.endpoint && pipeline.endpoint->by == EndpointRule::By::vad &&
-                            VoiceDetector::has_rate(pipeline.frames.rate);
+  // A client may ask for one (SegmentEnds).
+  const bool has_detector =
+      !pipeline.frames.features && VoiceDetector::has_rate(pipeline.frames.rate);
   return most_conversion_bytes(pipeline.frames) +
          (has_detector ? VoiceDetector::bytes(pipeline.frames.rate) : 0);
 }

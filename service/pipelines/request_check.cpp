@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/pipelines/request_check.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "chunker/lengths.h"
 #include "input/client_format.h"
+#include "input/voice_detector.h"
 
 namespace millrace {
 
@@ -119,6 +121,30 @@ Result<std::uint32_t, RequestError> check_chunk(const std::string& chunk,
   return {boost::system::in_place_value, *size};
 }
 
+std::uint64_t frames_of(std::string_view length, double rate) {
+  return *parse_length(std::string(length), rate);
+}
+
+Result<std::optional<EndpointRule>, RequestError> check_ends(const SegmentEnds& ends,
+                                                             const PipelineOptions& pipeline) {
+  using Rule = std::optional<EndpointRule>;
+  if (ends.by == SegmentEnds::By::client) return Rule();
+  Rule rule = pipeline.endpoint;
+  if (!rule && ends.by == SegmentEnds::By::voice) {
+    const FrameType& frames = pipeline.frames;
+    if (frames.features || !VoiceDetector::has_rate(frames.rate))
+      return refusal(415, "endpoint", "the pipeline takes no audio of a rate for voice detection");
+    rule = EndpointRule{.silence = frames_of(default_silence, frames.rate),
+                        .max = frames_of(default_longest_segment, frames.rate)};
+  }
+  if (rule && rule->by == EndpointRule::By::vad && ends.silence)
+    rule->silence = std::clamp<std::uint64_t>(
+        static_cast<std::uint64_t>(std::chrono::duration<double>(*ends.silence).count() *
+                                   pipeline.frames.rate),
+        1, rule->max);
+  return rule;
+}
+
 }  // namespace
 
 std::string readable_sizes(const PipelineOptions& pipeline) {
@@ -139,7 +165,9 @@ Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
   auto client = frames.features ? check_features(request, format, frames)
                                 : check_audio(request, format, frames);
   if (!client) return client.error();
-  CheckedRequest checked{.format = *client, .size = {}};
+  auto endpoint = check_ends(request.ends, pipeline);
+  if (!endpoint) return endpoint.error();
+  CheckedRequest checked{.format = *client, .size = {}, .endpoint = *endpoint};
   if (request.chunk) {
     const auto size = check_chunk(*request.chunk, pipeline);
     if (!size) return size.error();

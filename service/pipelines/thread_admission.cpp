@@ -151,7 +151,7 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .format = checked.format,
                           .chunk = options.chunk,
                           .requested_size = checked.size,
-                          .endpoint = options.endpoint,
+                          .endpoint = checked.endpoint,
                           .max_wait = options.batch.max_wait,
                           .frames_limit = options.stream_frames,
                           .pause_frames = options.pause_frames,

@@ -46,6 +46,32 @@ ClientFormat format(const StreamRequest& request, const PipelineOptions& pipelin
 
 }  // namespace
 
+TEST_CASE("a client of some protocols chooses how its segments end") {
+  using By = SegmentEnds::By;
+  const auto endpoint = [](const SegmentEnds& ends, const PipelineOptions& pipeline) {
+    return check_request({.ends = ends}, pipeline)->endpoint;
+  };
+  const EndpointRule by_worker{.by = EndpointRule::By::worker, .max = 1000};
+  PipelineOptions pipeline = audio();
+  CHECK_FALSE(endpoint({}, pipeline));
+  CHECK(endpoint({By::voice}, pipeline) == EndpointRule{.silence = 12'800, .max = 320'000});
+  CHECK(endpoint({By::voice, std::chrono::milliseconds(350)}, pipeline)->silence == 5600);
+  CHECK(endpoint({By::voice, std::chrono::milliseconds(0)}, pipeline)->silence == 1);
+  CHECK(endpoint({By::voice, std::chrono::hours(1)}, pipeline)->silence == 320'000);
+  pipeline.endpoint = by_worker;
+  CHECK(endpoint({}, pipeline) == by_worker);
+  CHECK(endpoint({By::voice, std::chrono::milliseconds(350)}, pipeline) == by_worker);
+  CHECK_FALSE(endpoint({By::client}, pipeline));
+}
+
+TEST_CASE("segments end by voice only in audio of a rate that the detector has") {
+  const StreamRequest request{.ends = {SegmentEnds::By::voice}};
+  PipelineOptions pipeline = audio();
+  pipeline.frames.rate = 24'000;
+  CHECK_THAT(outcome(request, pipeline), Catch::StartsWith("415 endpoint: "));
+  CHECK_THAT(outcome(request, features()), Catch::StartsWith("415 endpoint: "));
+}
+
 TEST_CASE("a request without parameters has the format of the pipeline") {
   CHECK(format({}, audio(2)) == format_of(SampleFormat::s16le, audio(2).frames));
   CHECK(format({}, features()) == format_of(SampleFormat::f32le, features().frames));
