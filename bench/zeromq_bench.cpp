@@ -15,7 +15,7 @@
 #include "bench/quantiles.h"
 #include "load/streams/histogram.h"
 #include "streams/stream.h"
-#include "transport/sessions/zeromq_server.h"
+#include "transport/sessions/zeromq/zeromq_server.h"
 
 using namespace millrace;
 using namespace millrace::bench;

@@ -18,7 +18,7 @@
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
-#include "transport/sessions/zeromq_server.h"
+#include "transport/sessions/zeromq/zeromq_server.h"
 #include "transport/websocket/read_ahead.h"
 #include "transport/zeromq/zmtp_output.h"
 #include "workers/hub/server.h"

@@ -19,7 +19,7 @@
 #include "transport/sessions/millrace_v1/millrace_v1.h"
 #include "transport/sessions/session_scope.h"
 #include "transport/sessions/stream_server.h"
-#include "transport/sessions/zeromq_server.h"
+#include "transport/sessions/zeromq/zeromq_server.h"
 
 namespace millrace {
 

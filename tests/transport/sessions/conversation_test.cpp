@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/memory_connection.h"
-#include "tests/transport/sessions/peer_play.h"
+#include "tests/transport/sessions/plain_stream.h"
 #include "tests/transport/sessions/server_fixture.h"
 #include "transport/sessions/session.h"
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "tests/support/memory_connection.h"
-#include "tests/transport/sessions/peer_fixture.h"
-#include "tests/transport/sessions/peer_play.h"
+#include "tests/transport/sessions/plain_stream.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 #include "transport/sessions/millrace_v1/conversation.h"
 #include "transport/sessions/session.h"
 

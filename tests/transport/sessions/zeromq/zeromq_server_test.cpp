@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ZeroMQ server over real sockets: the messages that its peers receive, and how it ends.
-#include "transport/sessions/zeromq_server.h"
+#include "transport/sessions/zeromq/zeromq_server.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <catch2/catch.hpp>
 
 #include "tests/support/patience.h"
-#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 #include "tests/transport/zeromq/peers.h"
 
 using namespace millrace;

@@ -2,8 +2,8 @@
 // A stream number that is reused while a worker still has rows of the previous stream.
 #include <catch2/catch.hpp>
 
-#include "tests/transport/sessions/peer_fixture.h"
-#include "tests/transport/sessions/peer_play.h"
+#include "tests/transport/sessions/plain_stream.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using test::Lines;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/sessions/client_peer.h"
+#include "transport/sessions/zeromq/client_peer.h"
 
 #include <algorithm>
 #include <limits>

@@ -5,7 +5,7 @@
 #include <new>
 #include <set>
 
-#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer with many streams: their opening, their messages, and the end of the peer.
-#include "transport/sessions/client_peer.h"
+#include "transport/sessions/zeromq/client_peer.h"
 
 #include <catch2/catch.hpp>
 
 #include "tests/support/allocations.h"
-#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/streams/recorded_runs.h"
-#include "tests/transport/sessions/peer_fixture.h"
-#include "tests/transport/sessions/peer_play.h"
+#include "tests/transport/sessions/plain_stream.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 namespace cp = client_protocol;

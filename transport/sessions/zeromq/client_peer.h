@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "transport/sessions/peer_stream.h"
+#include "transport/sessions/zeromq/peer_stream.h"
 
 namespace millrace {
 

@@ -9,8 +9,8 @@
 #include "transport/net/retry_times.h"
 #include "transport/net/stats.h"
 #include "transport/sessions/frames_in_pieces.h"
-#include "transport/sessions/peer_outbox.h"
 #include "transport/sessions/stream_admission.h"
+#include "transport/sessions/zeromq/peer_outbox.h"
 
 namespace millrace {
 

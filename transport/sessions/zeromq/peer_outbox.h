@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 #include "schemas/client_codec.h"
-#include "transport/sessions/peer_wire.h"
+#include "transport/sessions/zeromq/peer_wire.h"
 
 namespace millrace {
 

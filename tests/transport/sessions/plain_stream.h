@@ -6,7 +6,7 @@
 
 #include "streams/stream.h"
 #include "tests/support/stream_ends.h"
-#include "transport/sessions/client_peer.h"
+#include "transport/sessions/stream_admission.h"
 
 namespace millrace::test {
 

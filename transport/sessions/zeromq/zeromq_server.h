@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "transport/sessions/client_gate.h"
-#include "transport/sessions/client_peer.h"
 #include "transport/sessions/session_scope.h"
+#include "transport/sessions/zeromq/client_peer.h"
 #include "transport/zeromq/router.h"
 
 namespace millrace {

@@ -6,8 +6,8 @@
 
 #include "tests/support/bytes.h"
 #include "tests/support/chunk_reference.h"
-#include "tests/transport/sessions/peer_fixture.h"
-#include "tests/transport/sessions/peer_play.h"
+#include "tests/transport/sessions/plain_stream.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using test::MemoryWire;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/sessions/peer_stream.h"
+#include "transport/sessions/zeromq/peer_stream.h"
 
 #include <algorithm>
 #include <cassert>

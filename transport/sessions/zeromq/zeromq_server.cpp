@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/sessions/zeromq_server.h"
+#include "transport/sessions/zeromq/zeromq_server.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "tests/support/allocations.h"
-#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using test::Lines;

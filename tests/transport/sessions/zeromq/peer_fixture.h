@@ -11,7 +11,7 @@
 
 #include "schemas/client_codec.h"
 #include "tests/support/quiet_stream.h"
-#include "transport/sessions/client_peer.h"
+#include "transport/sessions/zeromq/client_peer.h"
 
 namespace millrace::test {
 

@@ -2,7 +2,7 @@
 // The positions of a peer's frames, and its credit.
 #include <catch2/catch.hpp>
 
-#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/zeromq/peer_fixture.h"
 
 using namespace millrace;
 using test::Lines;

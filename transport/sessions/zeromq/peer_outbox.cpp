@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/sessions/peer_outbox.h"
+#include "transport/sessions/zeromq/peer_outbox.h"
 
 #include <cstring>
 #include <span>
