@@ -85,6 +85,8 @@ void collect_sockets(const Transport& websocket, Families& into) {
   into.begin_gauge("millrace_ingest_paused_connections",
                    "Connections whose reads are paused by back-pressure.");
   add_gauge(transports, &TransportStats::paused, into);
+  into.begin_gauge("millrace_ingest_waiting_connections", "Connections without a stream.");
+  add_gauge(transports, &TransportStats::waiting, into);
   into.begin_counter("millrace_ingest_paused_seconds_total",
                      "Time connections spent with reads paused.");
   add_counter(transports, &TransportStats::paused_time, into, per_second);

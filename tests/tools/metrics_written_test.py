@@ -16,7 +16,7 @@ HELPED = {  # families for which the exporter has a separate function
     "millrace_worker_wait_seconds_total": {("LaneStats", "wait")},
     "millrace_worker_oldest_batch_seconds": {("LaneStats", "oldest")},
 }
-WRITTEN_BY = {"websocket": r"session\w*|stream_server|conversation", "zmq": r"zeromq_\w+|\w*peer\w*"}
+WRITTEN_BY = {"websocket": r"session\w*|stream_server|waiting_place|conversation", "zmq": r"zeromq_\w+|\w*peer\w*"}
 
 
 def sources():

@@ -31,6 +31,9 @@ struct ConnectionLimits {
   std::chrono::milliseconds idle{30'000};  // silence before the end
   // Time without a message before the end of a WebSocket client that may send. Pongs do not count.
   std::chrono::milliseconds message_idle{30'000};
+  // Time without a stream, before the first one and between two, before the end of a WebSocket
+  // client; and of one whose protocol keeps connections in pools.
+  std::chrono::milliseconds waiting{30'000}, pooled{600'000};
   std::chrono::milliseconds assembly{5'000};      // from the first to the last byte of a message
   std::chrono::milliseconds write_stall{10'000};  // output waits, and the peer acknowledges no byte
   std::chrono::milliseconds close{5'000};         // from our close to the peer's

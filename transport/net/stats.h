@@ -31,6 +31,17 @@ enum class Closing : std::uint8_t {
   internal,     // an error in the service
 };
 
+// Why a connection ends with this error.
+constexpr Closing closing_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::schema: return Closing::protocol;
+    case ErrorCode::idle: return Closing::idle;
+    case ErrorCode::slow_reader: return Closing::slow_reader;
+    case ErrorCode::internal: return Closing::internal;
+    default: return Closing::policy;
+  }
+}
+
 enum class MessageType : std::uint8_t { open, data, control, close };
 
 // Why a message was rejected. Its stream may continue or end.
@@ -63,6 +74,7 @@ constexpr std::optional<MessageFault> fault_of(ErrorCode code, std::uint64_t fra
 // The metrics of one transport's clients on one io thread. Only that thread writes them.
 struct TransportStats {
   Gauge connections;  // open, after the handshake
+  Gauge waiting;      // the part of them without a stream
   Counter opened;
   Labelled<Counter, Refusal> refused;
   Labelled<Counter, Closing> closed;

@@ -17,6 +17,7 @@ namespace millrace {
 // Thread-safe.
 struct ClientGate {
   Budget sockets;                            // client sockets, including those before their upgrade
+  Budget waiting{0};                         // WebSocket connections without a stream
   const std::vector<std::string> origins{};  // origins of the web pages that may open streams
   // The files of the web page that is served, and that may open streams. Empty: no page.
   const std::span<const PageFile> page{};

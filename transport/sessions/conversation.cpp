@@ -41,6 +41,16 @@ std::optional<RequestError> Conversation::open(StreamAdmission& admission, Strea
   return std::nullopt;
 }
 
+void Conversation::end_stream(Time now) {
+  is_ending_ = true;
+  stream_->end(now);
+}
+
+void Conversation::stream_is_over() {
+  over_ = true;
+  if (std::exchange(is_ending_, false)) queue_.to_read().notify();
+}
+
 void Conversation::release_stream() {
   over_ = false;
   queue_.unmark_results();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -30,6 +31,10 @@ class Conversation : public ClientOutput {
   // until it is false, before the next received().
   virtual bool is_unfinished() const { return false; }
   virtual void proceed() {}
+  // The longest time without a stream.
+  virtual std::chrono::milliseconds longest_wait() const { return queue_.scope().limits().waiting; }
+  // The client sent no message for too long. True if the connection continues.
+  virtual bool outlives_silence(Time /*now*/) { return false; }
   // The client has sent its last message, according to the protocol. It then only has to answer
   // pings.
   virtual bool has_ended() const = 0;
@@ -37,7 +42,7 @@ class Conversation : public ClientOutput {
   SessionQueue& queue() { return queue_; }
   // The open stream; null while no stream is open.
   StreamInput* stream() const { return stream_.get(); }
-  bool paused() const { return stream_ && stream_->paused(); }
+  bool paused() const { return is_ending_ || (stream_ && stream_->paused()); }
 
   // Ends the conversation and its stream with an error, which is sent to the client.
   void fail(ErrorCode code, std::string_view message, Time now);
@@ -48,6 +53,10 @@ class Conversation : public ClientOutput {
   // Call it several times a second while the client is not read.
   void tick(Time now) {
     if (stream_) stream_->tick(now);
+  }
+  // Releases the stream if it is over. Call it several times a second.
+  void release_ended_stream() {
+    if (over_) release_stream();
   }
   // The connection has ended. `clean`: the client closed it with code 1000.
   void disconnected(bool clean, Time now);
@@ -66,9 +75,12 @@ class Conversation : public ClientOutput {
   // Opens a stream with this object as its output; returns the error if it is refused. Requires: no
   // stream is open, or stream_is_over() was called.
   std::optional<RequestError> open(StreamAdmission& admission, StreamRequest request);
+  // Ends the stream, and does not read the client until stream_is_over(). Requires: a stream is
+  // open.
+  void end_stream(Time now);
   // Call it in error() or closed() if the connection stays open: the stream is released once its
   // call has returned.
-  void stream_is_over() { over_ = true; }
+  void stream_is_over();
 
  private:
   void release_stream();
@@ -77,6 +89,7 @@ class Conversation : public ClientOutput {
   const std::string peer_;
   StreamHandle stream_;  // after queue_: destroyed before it
   bool over_ = false;
+  bool is_ending_ = false;  // end_stream() was called, and the stream is not over
 };
 
 // A protocol of WebSocket clients, chosen by the path of the request. Confined to one thread.

@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <string>
 
+#include "transport/sessions/waiting_place.h"
 #include "transport/websocket/frame_head.h"
 
 namespace millrace {
@@ -18,7 +19,7 @@ constexpr std::size_t written_at_once = Connection::most_copied;  // bytes, and 
 
 class Session final : SessionScope::Watched {
  public:
-  Session(SessionScope& scope, Connection& connection, Conversation& conversation)
+  Session(SessionScope& scope, ClientGate& gate, Connection& connection, Conversation& conversation)
       : Watched(scope),
         scope_(scope),
         limits_(scope.limits()),
@@ -26,6 +27,7 @@ class Session final : SessionScope::Watched {
         connection_(connection),
         conversation_(conversation),
         queue_(conversation.queue()),
+        waiting_(gate, stats_),
         retire_at_(Clock::now() + scope.jittered(limits_.age)) {
     stats_.opened.add();
     stats_.connections.add(1);
@@ -94,6 +96,7 @@ class Session final : SessionScope::Watched {
   Connection& connection_;
   Conversation& conversation_;
   SessionQueue& queue_;
+  WaitingPlace waiting_;
   const Time retire_at_;
 
   bool retired_ = false;   // drained because of its age
@@ -146,6 +149,7 @@ Task<> Session::receive() {
     }
     handle(std::get<Connection::Message>(*received));
     while (is_unfinished()) {
+      while (is_unfinished() && conversation_.paused()) co_await pause();
       while (connection_.is_turn_over()) co_await connection_.readable();
       if (is_unfinished()) conversation_.proceed();
     }
@@ -197,17 +201,9 @@ void Session::finish(const Connection::Ended& ended) {
 }
 
 Closing Session::closing(const Connection::Ended& ended) const {
-  if (const auto& close = queue_.closing()) {
-    if (close->drained) return Closing::drain;
-    if (!close->error) return Closing::client;
-    switch (*close->error) {
-      case ErrorCode::schema: return Closing::protocol;
-      case ErrorCode::idle: return Closing::idle;
-      case ErrorCode::slow_reader: return Closing::slow_reader;
-      case ErrorCode::internal: return Closing::internal;
-      default: return Closing::policy;
-    }
-  }
+  if (const auto& close = queue_.closing(); close && close->drained) return Closing::drain;
+  if (const auto& close = queue_.closing())
+    return close->error ? closing_of(*close->error) : Closing::client;
   if (ended.how == How::too_big) return Closing::too_big;
   if (ended.how == How::protocol) return Closing::protocol;
   return aborted_ ? Closing::drain : Closing::client;
@@ -278,6 +274,9 @@ void Session::check(Time now) {
     pinged_ = now;
     queue_.ping();
   }
+  conversation_.release_ended_stream();
+  if (auto fault = waiting_.check(conversation_, now))
+    return fail_conversation(fault->code, fault->message, now);
   check_client(now);
 }
 
@@ -298,12 +297,14 @@ void Session::check_client(Time now) {
   const bool done = conversation_.has_ended() || retired_;
   const Time last_received = done ? connection_.last_received() : last_message_;
   const auto limit = done ? limits_.idle : limits_.message_idle;
-  const bool silent = now - std::max(last_received, resumed_) > limit;
+  const bool silent =
+      (conversation_.stream() || done) && now - std::max(last_received, resumed_) > limit;
   if (!unfinished && !silent) return judged_at_.reset();
   // The thread may be late, and not the client, until all bytes are examined that had arrived when
   // the client was first found late.
   if (!judged_at_) judged_at_ = connection_.examined() + connection_.unexamined();
   if (connection_.unexamined() > 0 && connection_.examined() < *judged_at_) return;
+  if (!unfinished && conversation_.outlives_silence(now)) return;
   const std::string why =
       unfinished ? "a message was not finished within " + seconds_of(limits_.assembly)
                  : "nothing was received for " + seconds_of(limit) +
@@ -340,8 +341,9 @@ void Session::check_closing(Time now) {
 
 }  // namespace
 
-Task<> run_session(SessionScope& scope, Connection& connection, Conversation& conversation) {
-  Session session(scope, connection, conversation);
+Task<> run_session(SessionScope& scope, ClientGate& gate, Connection& connection,
+                   Conversation& conversation) {
+  Session session(scope, gate, connection, conversation);
   co_await session.run();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "transport/sessions/client_gate.h"
 #include "transport/sessions/conversation.h"
 #include "transport/sessions/session_scope.h"
 #include "transport/websocket/connection.h"
@@ -10,6 +11,7 @@ namespace millrace {
 // Runs one client's conversation over its open connection, until the connection has ended and the
 // conversation has no stream any more. Passes messages in both directions and enforces the limits
 // and timeouts, which `scope` has checked. All arguments outlive the task.
-Task<> run_session(SessionScope& scope, Connection& connection, Conversation& conversation);
+Task<> run_session(SessionScope& scope, ClientGate& gate, Connection& connection,
+                   Conversation& conversation);
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ class SessionQueue {
   SessionQueue(const SessionQueue&) = delete;
   SessionQueue& operator=(const SessionQueue&) = delete;
 
-  SessionScope& scope() { return scope_; }
+  SessionScope& scope() const { return scope_; }
 
   // Append the next message to bytes(), then call commit(). The next bytes() drops a message that
   // was not committed, because an allocation failed. Requires: not closing().

@@ -48,7 +48,7 @@ struct Arrival {
   std::string peer;  // its address
   const std::vector<WebSocketProtocol*>& protocols;
   PageRules rules;
-  const ClientGate& gate;
+  ClientGate& gate;
   Share socket;
 };
 
@@ -143,7 +143,7 @@ Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
     scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
     co_return;
   }
-  co_await run_session(scope, *connection, *admitted->accepted.conversation);
+  co_await run_session(scope, arrival.gate, *connection, *admitted->accepted.conversation);
 }
 
 }  // namespace

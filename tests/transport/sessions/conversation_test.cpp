@@ -15,7 +15,8 @@ using How = Connection::Ended::How;
 
 namespace {
 
-// "open NAME" opens a stream, "end" ends it, "bye" ends the conversation; other bytes are frames.
+// "open NAME" opens a stream, "end" ends it, "next" ends it for the next one, "bye" ends the
+// conversation; other bytes are frames.
 class Talk final : public Conversation {
  public:
   Talk(SessionScope& scope, StreamAdmission& admission)
@@ -25,6 +26,8 @@ class Talk final : public Conversation {
     const std::string_view text = message.text();
     if (text == "bye") {
       queue().close(false);
+    } else if (text.starts_with("next ")) {
+      end_stream(message.arrived);
     } else if (text.starts_with("open ")) {
       if (const auto refused = open(admission_, {.id = std::string(text.substr(5))}))
         send("refused " + refused->message);
@@ -37,6 +40,13 @@ class Talk final : public Conversation {
     }
   }
   bool has_ended() const override { return false; }
+  std::chrono::milliseconds longest_wait() const override { return waits; }
+  bool outlives_silence(Time now) override {
+    if (outlives) end_stream(now);
+    return outlives;
+  }
+  std::chrono::milliseconds waits = 30s;
+  bool outlives = false;
 
   void ready(std::string_view name, std::string_view, std::uint64_t, std::size_t) override {
     send("ready " + std::string(name));
@@ -71,7 +81,7 @@ class Talk final : public Conversation {
 
 struct TalkFixture {
   TalkFixture() {
-    scope.spawn(run_session(scope, client, talk));
+    scope.spawn(run_session(scope, gate, client, talk));
     settle();
   }
   ~TalkFixture() {
@@ -94,6 +104,11 @@ struct TalkFixture {
                        Clock::now());
     settle();
   }
+  // Checks the time limits as if `time` had passed.
+  void after(Duration time) {
+    scope.sweep(Clock::now() + time);
+    settle();
+  }
   std::vector<std::string> seen() { return std::exchange(client.seen, {}); }
   bool connected(std::size_t i) const { return admission.streams[i]->stream.connected(); }
 
@@ -102,6 +117,7 @@ struct TalkFixture {
   ConnectionLimits limits;
   TransportStats stats;
   SessionScope scope{context.get_executor(), limits, stats};
+  ClientGate gate{.sockets = Budget(10), .waiting = Budget(10)};
   test::PlainAdmission admission{{.size = 2}, 100};
   Talk talk{scope, admission};
   MemoryConnection client{context.get_executor()};
@@ -151,16 +167,74 @@ TEST_CASE_METHOD(TalkFixture,
   CHECK(connected(1));
 }
 
-TEST_CASE_METHOD(TalkFixture, "a time limit ends the conversation, with a stream or without") {
-  SECTION("with") {
-    says("open a");
-    (void)seen();
-  }
-  SECTION("without") {}
-  scope.sweep(Clock::now() + 31s);
-  settle();
+TEST_CASE_METHOD(TalkFixture, "a silent client with a stream is ended") {
+  says("open a");
+  (void)seen();
+  after(31s);
   CHECK(seen() == Lines{"<ping>", "error idle"});
   CHECK(client.closed == 4408);
+}
+
+TEST_CASE_METHOD(TalkFixture, "a connection waits for its streams only as long as its protocol") {
+  talk.waits = 60s;
+  says("open a");
+  CHECK(stats.waiting.value() == 0);
+  says("end");
+  answer(0, "last");
+  (void)seen();
+  after(0s);
+  CHECK(stats.waiting.value() == 1);
+  says("what?");
+  after(59s);
+  CHECK_FALSE(client.closed.has_value());
+  after(61s);
+  CHECK(seen().back() == "error idle");
+  CHECK(client.closed == 4408);
+}
+
+TEST_CASE_METHOD(TalkFixture, "connections without a stream are limited") {
+  const Share others(gate.waiting, 10);
+  after(0s);
+  CHECK(seen() == Lines{"error no_room"});
+  CHECK(client.closed == 1013);
+}
+
+TEST_CASE_METHOD(TalkFixture, "when memory is short, only connections without a stream end") {
+  says("open a");
+  gate.memory_short = true;
+  after(0s);
+  CHECK_FALSE(client.closed.has_value());
+  says("end");
+  answer(0, "last");
+  after(0s);
+  CHECK(seen().back() == "error no_room");
+  CHECK(client.closed == 1013);
+}
+
+TEST_CASE_METHOD(TalkFixture, "a client is not read while its stream ends for the next one") {
+  says("open a");
+  says("abcd");
+  says("next b");
+  says("efgh");
+  answer(0, "one");
+  CHECK(seen() == Lines{"ready s", "result 0 one"});
+  answer(0, "last");
+  CHECK(seen() == Lines{"result 1 last", "closed 2", "no stream is open"});
+  says("open b");
+  CHECK(seen() == Lines{"ready s"});
+}
+
+TEST_CASE_METHOD(TalkFixture, "a silent client may keep its connection without its stream") {
+  talk.outlives = true;
+  says("open a");
+  says("abcd");
+  after(31s);
+  answer(0, "one");
+  answer(0, "last");
+  after(31s);
+  CHECK(seen() == Lines{"ready s", "<ping>", "result 0 one", "result 1 last", "closed 2"});
+  CHECK_FALSE(client.closed.has_value());
+  CHECK(stats.waiting.value() == 1);
 }
 
 TEST_CASE_METHOD(TalkFixture, "when the service stops, a connection without a stream is closed") {

@@ -44,7 +44,7 @@ class WebSocketWay final : public Way {
   explicit WebSocketWay(Time now) : now_(now) {
     client_.stop_reading();
     (void)outbox_.open(admission_, {});
-    scope_.spawn(run_session(scope_, client_, outbox_));
+    scope_.spawn(run_session(scope_, gate_, client_, outbox_));
     settle();
   }
   ~WebSocketWay() override {
@@ -101,6 +101,7 @@ class WebSocketWay final : public Way {
   const ConnectionLimits limits_ = patient;
   net::io_context context_{1};
   TransportStats stats_;
+  ClientGate gate_{.sockets = Budget(10)};
   SessionScope scope_{context_.get_executor(), limits_, stats_};
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
   MillraceV1Conversation outbox_{scope_, ""};

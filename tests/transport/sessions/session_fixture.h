@@ -96,7 +96,7 @@ class LoggingAdmission final : public StreamAdmission {
 struct SessionFixture {
   explicit SessionFixture(ConnectionLimits chosen = {}) : limits(chosen) {
     (void)outbox.open(admission, {});
-    scope.spawn(run_session(scope, client, outbox));
+    scope.spawn(run_session(scope, gate, client, outbox));
     settle();
   }
   ~SessionFixture() {
@@ -139,6 +139,7 @@ struct SessionFixture {
   TransportStats stats;
   StreamLog stream;
   std::vector<std::string> reports;
+  ClientGate gate{.sockets = Budget(10)};
   SessionScope scope{context.get_executor(), limits, stats,
                      [this](std::string_view what) { reports.emplace_back(what); }};
   LoggingAdmission admission{stream};

@@ -39,7 +39,7 @@ struct LongResultsFixture {
     (void)outbox.open(admission, {});
     for (int i = 0; i < results; ++i)
       outbox.result({.flags = 0}, {Answer::Kind::json, std::string(beyond_kernel, '1')});
-    co_await run_session(scope, *connection, outbox);
+    co_await run_session(scope, gate, *connection, outbox);
   }
   void settle() {
     context.restart();
@@ -67,6 +67,7 @@ struct LongResultsFixture {
   ConnectionLimits limits;
   TransportStats stats;
   StreamLog stream;
+  ClientGate gate{.sockets = Budget(10)};
   SessionScope scope{context.get_executor(), limits, stats};
   Socket client{context};
 };
