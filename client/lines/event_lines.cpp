@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <variant>
 
-#include "client/lines/base64.h"
 #include "schemas/json_text.h"
+#include "transport/base64/base64.h"
 
 namespace millrace {
 

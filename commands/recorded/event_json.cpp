@@ -7,10 +7,10 @@
 #include <variant>
 
 #include "base/enum_names.h"
-#include "client/lines/base64.h"
 #include "schemas/json_text.h"
 #include "schemas/text.h"
 #include "streams/stats/stats.h"
+#include "transport/base64/base64.h"
 
 namespace millrace::recordings {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "client/client_event.h"
 #include "commands/console/console.h"
-#include "commands/streaming/transcript.h"
+#include "schemas/transcripts/transcript.h"
 
 namespace millrace {
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/base64/base64.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+std::optional<std::string> decoded(std::string_view text) {
+  std::vector<std::byte> memory(2);
+  const auto bytes = decode_base64(text, memory);
+  return bytes ? std::optional(std::string(text_in(*bytes))) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("bytes of every length are the same after base64") {
+  std::string bytes;
+  for (int i = 0; i < 600; ++i) {
+    CHECK(decoded(base64(bytes)) == bytes);
+    bytes += static_cast<char>(i * 7);
+  }
+}
+
+TEST_CASE("base64 is that of RFC 4648") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foobar") == "Zm9vYmFy");
+  CHECK(base64("\xfb\xff\xfe") == "+//+");
+}
+
+TEST_CASE("other text is not base64") {
+  for (const char* text :
+       {"Z",          "Zg",   "Zg=",  "Zg===", "Z===",   "====",         "=",    "Zm=v", "Zg==Zg==",
+        " Zm9",       "Zm9 ", "Zm 9", "Zm9\n", "Zm9v\n", "\nZm9v\n\n\n", "Zm9-", "Zm9_", "Zm9.",
+        "Zm\xc3\xbc", "   ="}) {
+    INFO(text);
+    CHECK_FALSE(decoded(text));
+  }
+}
