@@ -32,9 +32,11 @@ std::string_view trimmed(std::string_view text) {
 
 // The index after the string that begins at `begin`.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
-  std::size_t i = begin + 1;
-  while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-  return std::min(text.size(), i + 1);
+  for (std::size_t i = begin + 1; (i = text.find('"', i)) != text.npos; ++i) {
+    const std::size_t before = text.find_last_not_of('\\', i - 1);  // at the latest the first quote
+    if ((i - before) % 2 == 1) return i + 1;
+  }
+  return text.size();
 }
 
 // The value that `text` begins with.

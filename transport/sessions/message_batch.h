@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ class MessageBatch {
  public:
   struct Message {
     Connection::Kind kind;
-    bool is_result;
+    std::size_t results;     // sent with it
     std::string_view bytes;  // valid until the batch changes
   };
 
@@ -28,16 +29,18 @@ class MessageBatch {
   }
   std::size_t commit(Connection::Kind kind, bool is_result) {
     const std::size_t length = bytes_.size() - end();
-    ends_.push_back({bytes_.size(), kind, is_result});
+    ends_.push_back({bytes_.size(), kind, is_result ? 1u : 0u});
     return length;
   }
+  // One more result is sent with the last message. Requires: not empty().
+  void add_result() { ++ends_.back().results; }
 
   std::size_t size() const { return ends_.size(); }
   bool empty() const { return ends_.empty(); }
 
   Message operator[](std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : ends_[i - 1].end;
-    return {ends_[i].kind, ends_[i].is_result,
+    return {ends_[i].kind, ends_[i].results,
             std::string_view(bytes_).substr(begin, ends_[i].end - begin)};
   }
 
@@ -51,7 +54,7 @@ class MessageBatch {
 
   // Marks all messages as no results.
   void unmark_results() {
-    for (End& message : ends_) message.is_result = false;
+    for (End& message : ends_) message.results = 0;
   }
 
   // Drops all messages. Keeps memory for the next ones, but frees that of an unusually large batch.
@@ -71,7 +74,7 @@ class MessageBatch {
   struct End {
     std::size_t end;
     Connection::Kind kind;
-    bool is_result;
+    std::uint32_t results;
   };
 
   std::string bytes_;

@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <string>
 
+#include "transport/sessions/read_progress.h"
 #include "transport/sessions/waiting_place.h"
 #include "transport/websocket/frame_head.h"
 
@@ -62,8 +63,6 @@ class Session final : SessionScope::Watched {
   }
 
  private:
-  bool is_stalled(Time now);
-  void note_acknowledged(Time now);
   bool must_retire(Time now) const;
   void check_client(Time now);
   void check_closing(Time now);
@@ -97,6 +96,7 @@ class Session final : SessionScope::Watched {
   Conversation& conversation_;
   SessionQueue& queue_;
   WaitingPlace waiting_;
+  ReadProgress progress_{connection_};
   const Time retire_at_;
 
   bool retired_ = false;   // drained because of its age
@@ -113,8 +113,6 @@ class Session final : SessionScope::Watched {
   Time pinged_ = last_message_;
   std::optional<Time> closing_;             // when the wait for the end of the connection began
   std::optional<std::uint64_t> judged_at_;  // examined bytes from which a late client is ended
-  std::size_t unacknowledged_ = 0;          // bytes at the last check
-  Time last_acknowledged_{};                // when these bytes were last seen to decrease
 };
 
 // If one part throws, the other must not wait for it. If an allocation fails inside Asio, the
@@ -215,6 +213,7 @@ Task<> Session::transmit() {
     const bool closes = queue_.empty() && queue_.closing();
     if (!closes && queue_.empty()) {
       co_await queue_.to_send().wait();
+      if (queue_.has_sent_results()) conversation_.written(Clock::now());
       continue;
     }
     closes ? close() : add_some();
@@ -258,7 +257,7 @@ void Session::check(Time now) {
   // Earlier messages of the client have been read by then. During a pause they are lost unread.
   const auto peer_closed = connection_.peer_closed_since();
   if (peer_closed && now - *peer_closed > limits_.close) return cut();
-  const bool stalled = is_stalled(now);
+  const bool stalled = progress_.is_stalled(now, limits_.write_stall);
   if (queue_.closing()) return stalled ? cut() : void();
   if (stalled)
     return fail_conversation(ErrorCode::slow_reader,
@@ -312,31 +311,13 @@ void Session::check_client(Time now) {
   fail_conversation(ErrorCode::idle, why, now);
 }
 
-// True if the client has acknowledged no byte for too long. A byte accepted by a full socket counts
-// too: the client must then have acknowledged earlier ones.
-bool Session::is_stalled(Time now) {
-  const auto sending = connection_.sending_since();
-  if (!sending) {
-    unacknowledged_ = 0;
-    return false;
-  }
-  note_acknowledged(now);
-  return now - std::max(*sending, last_acknowledged_) > limits_.write_stall;
-}
-
-void Session::note_acknowledged(Time now) {
-  const std::size_t unacknowledged = connection_.unacknowledged();
-  if (unacknowledged < unacknowledged_) last_acknowledged_ = now;
-  unacknowledged_ = unacknowledged;
-}
-
 // The client must acknowledge a byte every `limits.close`. After an error it must also close within
 // `limits.idle`; without an error there is no limit, so that a slow client can read all results.
 void Session::check_closing(Time now) {
-  note_acknowledged(now);
+  progress_.note(now);
   const bool ended_well = queue_.closing() && !queue_.closing()->error;
   const bool late = !ended_well && now - *closing_ > limits_.idle;
-  if (late || now - std::max(*closing_, last_acknowledged_) > limits_.close) cut();
+  if (late || now - std::max(*closing_, progress_.last()) > limits_.close) cut();
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ void SessionQueue::commit(Connection::Kind kind, bool is_result) {
   to_send_.notify();
 }
 
+void SessionQueue::add_result() {
+  if (closing()) return;
+  if (!waiting_.empty()) return waiting_.add_result();
+  if (next_ < sending_.size()) return sending_.add_result();
+  ++sent_results_;
+  to_send_.notify();
+}
+
 void SessionQueue::ping() {
   if (!closing()) commit(Connection::Kind::ping);
 }
@@ -68,7 +76,7 @@ void SessionQueue::sent() {
   is_sending_ = false;
   const auto message = sending_[next_++];
   const std::size_t bytes = message.bytes.size();
-  if (message.is_result) ++sent_results_;
+  sent_results_ += message.results;
   if (empty()) {
     next_ = 0;
     sending_.clear();

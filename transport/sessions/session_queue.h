@@ -32,6 +32,8 @@ class SessionQueue {
   // was not committed, because an allocation failed. Requires: not closing().
   std::string& bytes() { return waiting_.bytes(); }
   void commit(Connection::Kind kind, bool is_result = false);
+  // A result gave no message of its own: it counts as sent after the messages so far.
+  void add_result();
   void ping();
   // Closes the connection after the queued messages, with code 1000, or 1012 if `drained`.
   void close(bool drained);
@@ -63,7 +65,8 @@ class SessionQueue {
   void sent();
   // The number of results sent since the last call.
   std::size_t take_sent_results() { return std::exchange(sent_results_, 0); }
-  // Notified when there is something to send.
+  bool has_sent_results() const { return sent_results_ > 0; }
+  // Notified when there is something to send, or has_sent_results().
   Wakeup& to_send() { return to_send_; }
   // Notified when a paused reader may continue.
   Wakeup& to_read() { return to_read_; }

@@ -62,7 +62,7 @@ dim = 3
       SessionQueue& queue = outbox.queue();
       while (!queue.empty()) {
         const auto message = queue.next();
-        const bool is_result = message.is_result;
+        const bool is_result = message.results > 0;
         messages.emplace_back(message.bytes);
         queue.sent();
         if (stream) stream->written(is_result ? 1 : 0, Clock::now());

@@ -52,6 +52,7 @@ class Talk final : public Conversation {
     send("ready " + std::string(name));
   }
   void result(const ResultHead& head, const Answer& answer) override {
+    if (answer.data.empty()) return queue().add_result();
     send("result " + std::to_string(head.seq) + " " + answer.data, true);
   }
   void message(const MessageHead&, const Answer&) override {}
@@ -147,6 +148,24 @@ TEST_CASE_METHOD(TalkFixture, "streams open after the upgrade, one after another
   CHECK_FALSE(connected(1));
   CHECK(stats.messages[MessageType::open].value() == 2);
   CHECK(stats.closed[Closing::client].value() == 1);
+}
+
+TEST_CASE_METHOD(TalkFixture,
+                 "a result without a message is written after the messages before it") {
+  says("open a");
+  says("abcd");
+  answer(0, "");
+  CHECK(admission.streams[0]->stats.results.value() == 0);
+  says("abcd");
+  client.stop_reading();
+  answer(0, "one");
+  says("end");
+  answer(0, "");
+  CHECK(admission.streams[0]->stats.results.value() == 2);
+  client.read_again();
+  settle();
+  CHECK(admission.streams[0]->stats.results.value() == 0);
+  CHECK(seen() == Lines{"ready s", "result 1 one", "closed 4"});
 }
 
 TEST_CASE_METHOD(TalkFixture,
