@@ -20,6 +20,8 @@ struct HttpQuery {
 
   // The values of all fields with this name. Case is ignored.
   std::vector<std::string_view> all(std::string_view name) const;
+  // The items of the comma-separated lists in these fields, without spaces around; none is empty.
+  std::vector<std::string_view> items(std::string_view name) const;
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
 

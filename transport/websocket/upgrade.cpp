@@ -16,25 +16,6 @@ RequestError no_upgrade(unsigned status, std::string message) {
   return {.status = status, .message = std::move(message), .reason = Refusal::handshake};
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-// True if `matches` is true for an item of the comma-separated lists in the fields of that name.
-template <class Matches>
-bool listed(const HttpQuery& query, std::string_view name, Matches matches) {
-  for (std::string_view list : query.all(name)) {
-    while (!list.empty()) {
-      const auto item = list.substr(0, list.find(','));
-      if (matches(trimmed(item))) return true;
-      list.remove_prefix(std::min(list.size(), item.size() + 1));
-    }
-  }
-  return false;
-}
-
 // 16 bytes in base64.
 bool is_key(std::string_view key) {
   const auto in_base64 = [](unsigned char c) { return std::isalnum(c) || c == '+' || c == '/'; };
@@ -45,13 +26,15 @@ bool is_key(std::string_view key) {
 }  // namespace
 
 Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_view supported) {
-  const auto is = [](std::string_view word) {
-    return [word](std::string_view item) { return boost::beast::iequals(item, word); };
+  const auto lists = [&](std::string_view name, std::string_view word) {
+    return std::ranges::any_of(query.items(name), [word](std::string_view item) {
+      return boost::beast::iequals(item, word);
+    });
   };
-  if (!listed(query, "Upgrade", is("websocket")) || !listed(query, "Connection", is("upgrade")))
+  if (!lists("Upgrade", "websocket") || !lists("Connection", "upgrade"))
     return no_upgrade(426, "the request must be a WebSocket upgrade");
   const auto versions = query.all("Sec-WebSocket-Version");
-  if (versions.size() != 1 || trimmed(versions[0]) != "13")
+  if (versions.size() != 1 || versions[0] != "13")
     return no_upgrade(426, "only version 13 of WebSocket is supported");
   if (query.method != "GET") return no_upgrade(405, "the method of an upgrade must be GET");
   const auto keys = query.all("Sec-WebSocket-Key");
@@ -59,8 +42,8 @@ Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_
     return no_upgrade(400, "a malformed WebSocket upgrade");
 
   // Subprotocols are case-sensitive.
-  const bool ours = listed(query, "Sec-WebSocket-Protocol",
-                           [&](std::string_view item) { return item == supported; });
+  const auto listed = query.items("Sec-WebSocket-Protocol");
+  const bool ours = std::ranges::find(listed, supported) != listed.end();
   if (!ours && !query.all("Sec-WebSocket-Protocol").empty())
     return no_upgrade(400, "the only supported subprotocol is " + std::string(supported));
   return Upgrade{.key = std::string(keys[0]), .subprotocol = ours ? supported : ""};
