@@ -60,8 +60,8 @@ struct ClientSettings {
 class Client {
  public:
   // `url` is "ws://HOST:PORT", "wss://HOST:PORT" or "tcp://HOST:PORT". Connects when a stream is
-  // opened. Throws std::invalid_argument for another URL and for an access that cannot be used (any
-  // with tcp://), std::system_error if there is no free descriptor or thread.
+  // opened. Throws std::invalid_argument for another URL and for an access that cannot be used
+  // (with tcp://, all but a token), std::system_error if there is no free descriptor or thread.
   explicit Client(const std::string& url, const ClientSettings& settings = {},
                   const ServiceAccess& access = {});
   ~Client();

@@ -15,11 +15,12 @@ namespace {
 
 void check_config(const std::string& file, Console& console) {
   const auto configuration = file.empty() ? parse_options("", "") : load_options(file);
-  if (!configuration) {
-    console.err << configuration.error() << '\n';
+  const auto fail = [&](const ConfigError& error) {
+    console.err << error << '\n';
     console.exit_code = 1;
-    return;
-  }
+  };
+  if (!configuration) return fail(configuration.error());
+  if (const auto tokens = load_tokens(*configuration); !tokens) return fail(tokens.error());
   console.out << to_toml(configuration->options);
 }
 

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   add_check_worker_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
+  add_token_command(program, console);
   program.run({argv + 1, argv + argc}, console);
   return after_output(console.exit_code);
 }

@@ -45,11 +45,10 @@ std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const Fram
   if (const auto service = parse_service_url(target.url))
     return std::make_unique<WebSocketLoadTransport>(CheckedAccess(*service, target.access),
                                                     std::move(request), clients);
-  if (const auto service = parse_tcp_url(target.url)) {
-    require_no_access(target.access);
-    return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
+  if (const auto service = parse_tcp_url(target.url))
+    return std::make_unique<ZeromqLoadTransport>(*service, tcp_token(target.access),
+                                                 std::move(request), clients,
                                                  size_of(sent.format) * type.values);
-  }
   throw std::runtime_error(wrong_url(target.url));
 }
 

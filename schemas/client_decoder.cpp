@@ -120,7 +120,8 @@ std::optional<Open> read(const wire::Open& in) {
               .channel = text_in(in.channel()),
               .chunk = text_in(in.chunk()),
               .options = text_in(in.options()),
-              .record = text_in(in.record())};
+              .record = text_in(in.record()),
+              .token = text_in(in.token())};
 }
 
 std::optional<Frames> read(const wire::Frames& in) {

@@ -125,10 +125,11 @@ Bytes Encoder::encode(const Open& open) {
   const auto chunk = write(builder, open.chunk);
   const auto options = write(builder, open.options);
   const auto record = write(builder, open.record);
+  const auto token = write(builder, open.token);
   const auto rate = open.rate ? flatbuffers::Optional<double>(*open.rate) : flatbuffers::nullopt;
   return finish(builder, wire::CreateOpen(builder, open.version, open.stream, pipeline, id, format,
                                           rate, number(open.channels), number(open.dim), channel,
-                                          chunk, options, record));
+                                          chunk, options, record, token));
 }
 
 Bytes Encoder::encode(const Frames& frames) {

@@ -102,6 +102,7 @@ struct Open {
   std::optional<std::string_view> chunk{};
   std::optional<std::string_view> options{};
   std::optional<std::string_view> record{};
+  std::optional<std::string_view> token{};  // a secret: neither logged nor part of an error
 };
 
 struct Frames {

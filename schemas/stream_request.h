@@ -47,10 +47,11 @@ struct StreamRequest {
   bool explain = false;                // results have their time in each stage; WebSocket only
 };
 
-// Additions of a client to its requests over ws:// and wss://, and the servers that it trusts.
+// Additions of a client to its requests, and the servers that it trusts. Over tcp:// only the
+// token is allowed.
 struct ServiceAccess {
-  // Sent as `Authorization: Bearer TOKEN`, without encryption over ws://. Neither logged nor part
-  // of an error message. Empty: none.
+  // Sent as `Authorization: Bearer TOKEN`, or in the Open of each stream over tcp://; without
+  // encryption over ws:// and tcp://. Neither logged nor part of an error message. Empty: none.
   std::string token = {};
   // Further fields of the request, as name and value.
   std::vector<std::pair<std::string, std::string>> headers = {};

@@ -19,10 +19,9 @@ std::unique_ptr<Transport> transport_for(const std::string& url, Executor execut
   if (auto service = parse_service_url(url))
     return std::make_unique<WebsocketTransport>(
         std::move(executor), CheckedAccess(std::move(*service), access), settings);
-  if (auto service = parse_tcp_url(url)) {
-    require_no_access(access);
-    return std::make_unique<ZeromqTransport>(std::move(executor), std::move(*service), settings);
-  }
+  if (auto service = parse_tcp_url(url))
+    return std::make_unique<ZeromqTransport>(std::move(executor), std::move(*service),
+                                             tcp_token(access), settings);
   throw std::invalid_argument(wrong_url(url));
 }
 

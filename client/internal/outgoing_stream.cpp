@@ -18,8 +18,8 @@ std::optional<std::string_view> non_empty(const std::string& text) {
 
 }  // namespace
 
-OutgoingStream::OutgoingStream(StreamPipe& pipe, StreamRequest request)
-    : pipe_(pipe), number_(pipe.number()), request_(std::move(request)) {}
+OutgoingStream::OutgoingStream(StreamPipe& pipe, StreamRequest request, const std::string& token)
+    : pipe_(pipe), number_(pipe.number()), request_(std::move(request)), token_(token) {}
 
 Bytes OutgoingStream::next(cp::Encoder& encoder) {
   next_ = {};
@@ -41,7 +41,8 @@ Bytes OutgoingStream::open_message(cp::Encoder& encoder) {
                                  .channel = request_.channel,
                                  .chunk = request_.chunk,
                                  .options = non_empty(request_.options),
-                                 .record = non_empty(request_.record ? "" : "no")});
+                                 .record = non_empty(request_.record ? "" : "no"),
+                                 .token = non_empty(token_)});
 }
 
 void OutgoingStream::open(const cp::Ready& ready) {

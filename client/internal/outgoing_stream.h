@@ -21,8 +21,8 @@ namespace millrace {
 // Does no I/O. Confined to the client's thread.
 class OutgoingStream {
  public:
-  // `pipe` outlives it.
-  OutgoingStream(StreamPipe& pipe, StreamRequest request);
+  // `pipe` and `token`, which may be empty, outlive it.
+  OutgoingStream(StreamPipe& pipe, StreamRequest request, const std::string& token);
 
   // The next message, valid until `encoder` is used again; empty if none can be sent now. Returns
   // the same message until sent() is called.
@@ -67,6 +67,7 @@ class OutgoingStream {
   StreamPipe& pipe_;
   const std::uint64_t number_;
   StreamRequest request_;
+  const std::string& token_;
   Stage stage_ = Stage::closed;
   std::size_t frame_bytes_ = 1;
   std::uint64_t position_ = 0;  // frames of the client; for Opus, packets

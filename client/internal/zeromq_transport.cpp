@@ -34,14 +34,17 @@ StreamFailure slow_reader() {
 
 }  // namespace
 
-ZeromqTransport::Stream::Stream(Executor executor, std::shared_ptr<StreamPipe> its_pipe,
-                                StreamRequest request)
-    : pipe(std::move(its_pipe)), outgoing(*pipe, std::move(request)), timer(std::move(executor)) {}
+ZeromqTransport::Stream::Stream(const ZeromqTransport& transport,
+                                std::shared_ptr<StreamPipe> its_pipe, StreamRequest request)
+    : pipe(std::move(its_pipe)),
+      outgoing(*pipe, std::move(request), transport.token_),
+      timer(transport.executor_) {}
 
-ZeromqTransport::ZeromqTransport(Executor executor, ServiceUrl service,
+ZeromqTransport::ZeromqTransport(Executor executor, ServiceUrl service, std::string token,
                                  const ClientSettings& settings)
     : executor_(std::move(executor)),
       service_(std::move(service)),
+      token_(std::move(token)),
       settings_(settings),
       decoder_(max_service_message),
       keepalive_timer_(executor_) {}
@@ -57,8 +60,8 @@ void ZeromqTransport::open(std::shared_ptr<StreamPipe> pipe, StreamRequest reque
                                          [this] { turn(); });
     schedule_keepalives();
   }
-  Stream& stream = *(streams_[number] =
-                         std::make_unique<Stream>(executor_, std::move(pipe), std::move(request)));
+  Stream& stream =
+      *(streams_[number] = std::make_unique<Stream>(*this, std::move(pipe), std::move(request)));
   start_timer(stream, Clock::now() + settings_.connect);
   enqueue(stream);
   turn();

@@ -24,7 +24,8 @@ namespace millrace {
 class ZeromqTransport final : public Transport {
  public:
   // `settings` must outlive this object.
-  ZeromqTransport(Executor executor, ServiceUrl service, const ClientSettings& settings);
+  ZeromqTransport(Executor executor, ServiceUrl service, std::string token,
+                  const ClientSettings& settings);
   ~ZeromqTransport() override;
 
   void open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) override;
@@ -34,7 +35,8 @@ class ZeromqTransport final : public Transport {
  private:
   // A stream, from open() until End is sent or the service has ended it.
   struct Stream {
-    Stream(Executor executor, std::shared_ptr<StreamPipe> its_pipe, StreamRequest request);
+    Stream(const ZeromqTransport& transport, std::shared_ptr<StreamPipe> its_pipe,
+           StreamRequest request);
 
     std::shared_ptr<StreamPipe> pipe;
     OutgoingStream outgoing;
@@ -59,6 +61,7 @@ class ZeromqTransport final : public Transport {
 
   const Executor executor_;
   const ServiceUrl service_;
+  const std::string token_;
   const ClientSettings& settings_;
   client_protocol::Encoder encoder_;
   client_protocol::Decoder decoder_;

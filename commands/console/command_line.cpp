@@ -10,6 +10,11 @@
 namespace millrace {
 namespace {
 
+// The name with those of the commands above: "millrace token new".
+std::string full_name(const CLI::App& app) {
+  return (app.get_parent() ? full_name(*app.get_parent()) + " " : "") + app.get_name();
+}
+
 // The text after `millrace` up to the first word that is not a command where one is expected; empty
 // if all are.
 std::string unknown_command(const CLI::App* app, const std::vector<std::string>& arguments) {
@@ -92,7 +97,7 @@ void Command::run(Console& console, std::function<void()> run) {
     try {
       run();
     } catch (const std::exception& error) {
-      console.err << "millrace " << app.get_name() << ": " << error.what() << '\n';
+      console.err << full_name(app) << ": " << error.what() << '\n';
       console.exit_code = 1;
     }
   });

@@ -79,4 +79,8 @@ void add_check_config_command(CommandLine& program, Console& console);
 // time.
 void add_healthcheck_command(CommandLine& program, Console& console);
 
+// `token new [NAME]`: prints a new token, and on the next line its line for the file of [access]
+// tokens.
+void add_token_command(CommandLine& program, Console& console);
+
 }  // namespace millrace

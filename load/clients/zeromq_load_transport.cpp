@@ -27,9 +27,11 @@ constexpr std::uint64_t max_clients = std::uint64_t{1} << 24;
 
 }  // namespace
 
-ZeromqLoadTransport::ZeromqLoadTransport(const ServiceUrl& service, StreamRequest request,
-                                         std::uint32_t clients, std::size_t frame_bytes)
-    : request_(std::move(request)),
+ZeromqLoadTransport::ZeromqLoadTransport(const ServiceUrl& service, std::string token,
+                                         StreamRequest request, std::uint32_t clients,
+                                         std::size_t frame_bytes)
+    : token_(std::move(token)),
+      request_(std::move(request)),
       frame_bytes_(frame_bytes),
       dealer_("tcp://" + text_of(find_endpoint(service)), max_service_message, silence),
       streams_(clients),
@@ -41,8 +43,9 @@ std::uint64_t ZeromqLoadTransport::number_of(std::uint32_t client) const {
 
 void ZeromqLoadTransport::open(std::uint32_t client, const std::string& name) {
   streams_[client] = {.generation = streams_[client].generation + 1, .open = true};
-  const auto options =
-      request_.options.empty() ? std::nullopt : std::optional<std::string_view>(request_.options);
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+  };
   enqueue(encoder_.encode(cp::Open{.stream = number_of(client),
                                    .pipeline = request_.pipeline,
                                    .id = name,
@@ -50,7 +53,8 @@ void ZeromqLoadTransport::open(std::uint32_t client, const std::string& name) {
                                    .rate = request_.rate,
                                    .channels = request_.channels,
                                    .dim = request_.dim,
-                                   .options = options}));
+                                   .options = given(request_.options),
+                                   .token = given(token_)}));
 }
 
 bool ZeromqLoadTransport::send(std::uint32_t client, Bytes frames) {

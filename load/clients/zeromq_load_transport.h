@@ -18,11 +18,11 @@ namespace millrace::load {
 // cannot be disconnected: disconnect() only ignores its later events. Confined to one thread.
 class ZeromqLoadTransport final : public LoadTransport {
  public:
-  // `request` has the parameters of every stream, except its name. Client indices are below
-  // `clients`. A frame has `frame_bytes`; 0: each message is a frame. Throws std::runtime_error if
-  // the service is not found.
-  ZeromqLoadTransport(const ServiceUrl& service, StreamRequest request, std::uint32_t clients,
-                      std::size_t frame_bytes);
+  // `request` has the parameters of every stream, except its name and `token`. Client indices are
+  // below `clients`. A frame has `frame_bytes`; 0: each message is a frame. Throws
+  // std::runtime_error if the service is not found.
+  ZeromqLoadTransport(const ServiceUrl& service, std::string token, StreamRequest request,
+                      std::uint32_t clients, std::size_t frame_bytes);
 
   void open(std::uint32_t client, const std::string& name) override;
   [[nodiscard]] bool send(std::uint32_t client, Bytes frames) override;
@@ -49,6 +49,7 @@ class ZeromqLoadTransport final : public LoadTransport {
   void end_all(ClientSink& sink);
   void report_writable(ClientSink& sink);
 
+  const std::string token_;
   StreamRequest request_;
   const std::size_t frame_bytes_;
   ZeromqDealer dealer_;

@@ -181,9 +181,9 @@ class Client:
     ) -> None:
         """Does not connect yet.
 
-        ``token``: sent with each stream as ``Authorization: Bearer``. ``headers``: further HTTP fields to send.
+        ``token``: sent with each stream, as ``Authorization: Bearer`` or in ``Open``. ``headers``: further HTTP fields.
         ``ca``: a file with the certificates of the authorities (PEM) that ``wss://`` trusts instead of the system's.
-        None of them can be used over ``tcp://``.
+        Over ``tcp://``, ``headers`` and ``ca`` cannot be used.
 
         Raises ValueError for a wrong url, a setting that is not positive, and a token, header or file that cannot be
         used; TypeError for a wrong type.

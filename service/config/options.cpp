@@ -17,7 +17,9 @@
 #include "service/config/pipeline_options.h"
 #include "service/config/recording_options.h"
 #include "service/config/section.h"
+#include "service/config/toml/config_value.h"
 #include "service/config/units.h"
+#include "transport/access/token_list.h"
 #include "transport/net/local_path.h"
 
 namespace millrace {
@@ -88,6 +90,12 @@ ListenOptions read_listen(Section listen) {
   return options;
 }
 
+AccessRule read_access(Section access) {
+  AccessRule rule{.tokens = access.file("tokens")};
+  access.refuse_unknown();
+  return rule;
+}
+
 // A stream must be able to hold the longest Opus packet.
 constexpr Duration least_buffer = 120ms;
 
@@ -155,6 +163,7 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   Configuration configuration;
   Options& options = configuration.options;
   options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
+  options.access = read_access(root.section("access", "a table, headed [access]"));
   options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
   Section gpu = root.section("gpu", "a table, headed [gpu]");
   configuration.file = findings.file;
@@ -200,6 +209,15 @@ Result<Configuration, ConfigError> load_options(const std::string& path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return path + ": cannot be read: " + std::strerror(errno);
   return parse_options(text, path);
+}
+
+Result<std::shared_ptr<const TokenList>, ConfigError> load_tokens(const Configuration& from) {
+  const std::string& path = from.options.access.tokens;
+  if (path.empty()) return std::shared_ptr<const TokenList>();
+  auto list = TokenList::read(path);
+  if (!list)
+    return from.file + ": key 'access.tokens' = " + toml_string(path) + ": " + list.error();
+  return std::make_shared<const TokenList>(*std::move(list));
 }
 
 }  // namespace millrace

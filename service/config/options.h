@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 #include "service/log/log_line.h"
 
 namespace millrace {
+
+class TokenList;
 
 // The checked configuration; docs/configuration.md lists the keys. Only service/, replay/,
 // checking/ and commands/ use these types: other code is passed the values that it needs.
@@ -38,6 +41,13 @@ struct ListenOptions {
   bool explain = false;                 // streams may be opened with explain=1
 
   bool operator==(const ListenOptions&) const = default;
+};
+
+// Which clients may open streams.
+struct AccessRule {
+  std::string tokens = {};  // the file with the accepted tokens; empty: each client may
+
+  bool operator==(const AccessRule&) const = default;
 };
 
 // Which streams of a pipeline are recorded.
@@ -108,6 +118,7 @@ struct RecordingOptions {
 
 struct Options {
   ListenOptions listen;
+  AccessRule access = {};
   std::vector<PipelineOptions> pipelines;
   LimitOptions limits;
   DeviceRule gpu;
@@ -133,5 +144,7 @@ using ConfigError = std::string;
 // `file` is the name in messages. An empty text gives a configuration of defaults that works.
 Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file);
 Result<Configuration, ConfigError> load_options(const std::string& path);
+// Reads the file of [access] tokens; null without this key.
+Result<std::shared_ptr<const TokenList>, ConfigError> load_tokens(const Configuration& from);
 
 }  // namespace millrace

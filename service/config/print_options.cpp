@@ -42,6 +42,11 @@ void print(std::ostream& out, const ListenOptions& listen) {
       << "explain = " << (listen.explain ? "true" : "false") << '\n';
 }
 
+void print(std::ostream& out, const AccessRule& access) {
+  out << "\n[access]\n";
+  if (!access.tokens.empty()) out << "tokens = " << toml_string(access.tokens) << '\n';
+}
+
 void print(std::ostream& out, const LimitOptions& limits) {
   out << "\n[limits]\n"
       << "message = " << in_quotes(readable_bytes(limits.message)) << '\n'
@@ -235,6 +240,7 @@ void print(std::ostream& out, const MemoryBounds& bounds) {
 std::string to_toml(const Options& options) {
   std::ostringstream out;
   print(out, options.listen);
+  print(out, options.access);
   print(out, options.limits);
   print(out, options.gpu);
   print(out, options.recording);

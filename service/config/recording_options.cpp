@@ -17,25 +17,11 @@ using namespace std::chrono_literals;
 constexpr std::size_t mebi = std::size_t{1} << 20;
 constexpr std::size_t tebi = std::size_t{1} << 40;
 
-// Bytes of a path, so that the name of a file in the directory still fits into PATH_MAX.
-constexpr std::size_t longest_directory = 4000;
-
-std::string read_directory(Section& recording) {
-  if (!recording.has("directory")) return {};
-  const std::string path = recording.text("directory", "");
-  const bool is_path =
-      !path.empty() && path.size() <= longest_directory && path.find('\0') == std::string::npos;
-  if (!is_path)
-    recording.wrong("directory",
-                    "must be a path of 1 to " + std::to_string(longest_directory) + " bytes");
-  return path;
-}
-
 }  // namespace
 
 RecordingOptions read_recording(Section& recording) {
   RecordingOptions options;
-  options.directory = read_directory(recording);
+  options.directory = recording.file("directory");
   const bool former_name = recording.has("segment");
   if (former_name && recording.has("file_size"))
     recording.wrong("segment", "is the former name of file_size: leave it out");

@@ -10,14 +10,15 @@
 #include "service/config/descriptors.h"
 #include "service/config/print_options.h"
 #include "service/config/toml/config_value.h"
+#include "transport/access/token_list.h"
 
 namespace millrace {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> reloadable = {
-    "limits.connections", "limits.slab_bytes", "limits.drain", "limits.linger",
-    "limits.notice",      "log.level",         "log.format"};
+constexpr std::array<std::string_view, 8> reloadable = {
+    "access.tokens", "limits.connections", "limits.slab_bytes", "limits.drain",
+    "limits.linger", "limits.notice",      "log.level",         "log.format"};
 
 struct Difference {
   std::string key;
@@ -93,7 +94,7 @@ Result<Reloaded, ConfigError> compare(const Configuration& running, Configuratio
   return reloaded;
 }
 
-Result<Reloaded, ConfigError> reload(const Configuration& running) {
+Result<Reloaded, ConfigError> reload(const Configuration& running, const TokenList* tokens) {
   const std::string& path = running.file;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -104,8 +105,15 @@ Result<Reloaded, ConfigError> reload(const Configuration& running) {
   if (!read) return read.error();
   // The start does the same: otherwise each reload would appear to change `connections`.
   std::string fewer = fit_to_descriptors(read->options.limits.connections);
+  auto list = load_tokens(*read);
+  if (!list) return list.error();
   auto reloaded = compare(running, *std::move(read));
-  if (reloaded) reloaded->fewer_connections = std::move(fewer);
+  if (!reloaded) return reloaded;
+  reloaded->fewer_connections = std::move(fewer);
+  auto& changed = reloaded->changed;
+  const bool renamed = running.options.access != reloaded->configuration.options.access;
+  if (!renamed && tokens && *tokens != **list) changed.emplace_back("access.tokens");
+  reloaded->tokens = *std::move(list);
   return reloaded;
 }
 

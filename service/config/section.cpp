@@ -127,6 +127,16 @@ std::string Section::text(std::string_view key, std::string fallback) {
   return value != nullptr ? *value : std::move(fallback);
 }
 
+// Leaves room for the name of a file in the directory: a path has at most PATH_MAX bytes.
+std::string Section::file(std::string_view key) {
+  constexpr std::size_t longest = 4000;
+  if (!has(key)) return {};
+  std::string path = text(key, "");
+  if (path.empty() || path.size() > longest || path.find('\0') != std::string::npos)
+    wrong(key, "must be a path of 1 to " + std::to_string(longest) + " bytes");
+  return path;
+}
+
 std::string Section::one_of(std::string_view key, std::string fallback,
                             std::initializer_list<std::string_view> words) {
   std::vector<std::string> all;

@@ -49,6 +49,8 @@ class Section {
   bool flag(std::string_view key, bool fallback,
             std::string_view allowed = "must be true or false");
   std::string text(std::string_view key, std::string fallback);
+  // The path of a file or directory; empty if the key is absent.
+  std::string file(std::string_view key);
   std::string one_of(std::string_view key, std::string fallback,
                      std::initializer_list<std::string_view> words);
   // A string or a list of strings. `allowed` is the end of the error message.

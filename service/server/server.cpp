@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "base/file_descriptor.h"
@@ -61,6 +62,12 @@ void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
                Clock::now());
 }
 
+AcceptedTokens::List tokens_of(const Configuration& configuration) {
+  auto list = load_tokens(configuration);
+  if (!list) throw std::runtime_error(list.error());
+  return *std::move(list);
+}
+
 }  // namespace
 
 Server::Server(const Configuration& configuration, LogWriter& writer)
@@ -75,6 +82,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .pipelines = pipeline_list(options_.pipelines),
+                   .tokens = AcceptedTokens(tokens_of(configuration)),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),

@@ -41,13 +41,15 @@ bool Server::reload() {
     log_.info("reload ignored", {{"why", "the service was started without a configuration file"}});
     return true;
   }
-  auto reloaded = millrace::reload(configuration_);
+  const auto tokens = admission_.gate.tokens.list();
+  auto reloaded = millrace::reload(configuration_, tokens.get());
   stats_.reloaded.set(reloaded.has_value());
   if (!reloaded) {
     log_.warning("reload refused", {{"why", reloaded.error()}});
     return false;
   }
   apply(std::move(reloaded->configuration));
+  admission_.gate.tokens.replace(std::move(reloaded->tokens));
   if (const std::string& why = reloaded->fewer_connections; !why.empty())
     log_.warning("connection limit lowered", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});

@@ -15,7 +15,7 @@ constexpr Time immediately = Time::min();
 
 struct OutgoingFixture {
   OutgoingFixture() = default;
-  explicit OutgoingFixture(StreamRequest request) : outgoing(pipe, std::move(request)) {}
+  explicit OutgoingFixture(StreamRequest request) : outgoing(pipe, std::move(request), token) {}
   explicit OutgoingFixture(StreamPipe::Input input) : pipe{3, bounds, changes, [] {}, input} {}
 
   void open(std::uint64_t frames = 0, std::uint32_t frame_bytes = 2) {
@@ -46,7 +46,8 @@ struct OutgoingFixture {
   Changes changes;
   static constexpr StreamPipe::Bounds bounds{.unsent = 1 << 20, .untaken = 128};
   StreamPipe pipe{3, bounds, changes, [] {}};
-  OutgoingStream outgoing{pipe, {}};
+  std::string token;
+  OutgoingStream outgoing{pipe, {}, token};
   cp::Encoder encoder;
   cp::Decoder decoder{1 << 20};
 };
@@ -66,6 +67,12 @@ TEST_CASE("Open has the given parameters, and no others") {
       .format = "mulaw", .channel = "mean", .chunk = "160ms", .rate = 8000, .channels = 2});
   CHECK(call.sent_messages() == Words{"3 open pipeline=default format=mulaw rate=8000 channels=2 "
                                       "channel=mean chunk=160ms"});
+}
+
+TEST_CASE("Open has the token of the client") {
+  OutgoingFixture fixture;
+  fixture.token = "abc";
+  CHECK(fixture.sent_messages() == Words{"3 open pipeline=default token=abc"});
 }
 
 TEST_CASE("Open of a stream that declines to be recorded has record=no") {

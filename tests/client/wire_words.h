@@ -30,6 +30,7 @@ struct InWords {
     add("chunk", open.chunk);
     add("options", open.options);
     add("record", open.record);
+    add("token", open.token);
     return words;
   }
   std::string operator()(const client_protocol::Frames& frames) const {

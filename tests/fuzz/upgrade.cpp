@@ -2,11 +2,13 @@
 // The bytes of an HTTP request that a client sends to open a WebSocket, in pieces.
 #include "transport/websocket/upgrade.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "schemas/text.h"
 #include "tests/fuzz/target.h"
+#include "transport/access/presented_token.h"
 #include "transport/http/reader.h"
 #include "transport/net/limits.h"
 #include "transport/websocket/stream_target.h"
@@ -70,7 +72,17 @@ void check_stream(const StreamRequest& stream) {
           "a request is read as it is written");
 }
 
+void check_token(const HttpQuery& query) {
+  const auto token = presented_token(query);
+  if (!token || token->empty()) return;
+  const auto has = [&](const auto& field) {
+    return field.second.find(*token) != std::string::npos;
+  };
+  require(std::ranges::any_of(query.fields, has), "a token is a part of a field");
+}
+
 void check_upgrade(const HttpQuery& query) {
+  check_token(query);
   if (const auto refused = refuse_page(query)) return check_answer(answer_to(*refused));
   const auto stream = parse_stream_target(query.target);
   stream ? check_stream(*stream) : check_answer(answer_to(stream.error()));

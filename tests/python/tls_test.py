@@ -168,11 +168,24 @@ class Tls(TlsTest, ClientTest):
             with self.subTest(arguments), self.assertRaisesRegex(error, named) as caught:
                 millrace.Client(url, **arguments)
             self.assertNotIn("secret", str(caught.exception))
-        for arguments in {"token": TOKEN}, {"headers": {"X": "y"}}, {"ca": self.authority.ca}:
+        for arguments in {"headers": {"X": "y"}}, {"ca": self.authority.ca}:
             with self.assertRaisesRegex(ValueError, "wss://"):
                 millrace.Client(self.url("zeromq"), **arguments)
         with self.assertRaisesRegex(ValueError, "ca: /nowhere: No such file"):
             millrace.Client("wss://localhost", ca="/nowhere")
+
+    def test_a_token_is_sent_over_each_transport(self):
+        with tempfile.NamedTemporaryFile("w") as tokens:
+            tokens.write(hashlib.sha256(TOKEN.encode()).hexdigest() + " kitchen\n")
+            tokens.flush()
+            self.served = self.service(extra=f'[access]\ntokens = "{tokens.name}"\n')
+            self.attached = self.tap(self.served, "default", "--data", "crc32c")
+            for url in self.urls():
+                self.talk(millrace.Client(url, token=TOKEN))
+                for wrong in None, TOKEN + "=":
+                    with self.assertRaises(millrace.StreamRefused) as caught:
+                        millrace.Client(url, token=wrong).open()
+                    self.assertEqual(caught.exception.code, "unauthenticated")
 
     def test_a_refused_token_is_a_refusal(self):
         def serve(listener):

@@ -47,8 +47,9 @@ const Open full_open{.stream = 1ULL << 60,
 
 const Frames frames{.stream = 7, .at = 1ULL << 40, .bytes = payload};
 
-const std::array<ToService, 10> to_service{full_open,
+const std::array<ToService, 11> to_service{full_open,
                                            Open{.stream = 3, .record = "no"},
+                                           Open{.stream = 3, .token = "abc"},
                                            frames,
                                            Flush{.stream = 7, .mark = 0},
                                            Flush{.stream = 7},
@@ -117,7 +118,7 @@ int touch(Bytes bytes) {
 }
 int touch(const Open& m) {
   return touch(m.pipeline) + touch(m.id) + touch(m.format) + touch(m.channel) + touch(m.chunk) +
-         touch(m.options) + touch(m.record);
+         touch(m.options) + touch(m.record) + touch(m.token);
 }
 int touch(const Frames& m) { return touch(m.bytes); }
 int touch(const client_protocol::Result& m) { return touch(m.data); }

@@ -15,7 +15,7 @@ def message(kind, *fields, identifier=IDENTIFIER):
 
 
 def open_(stream, version=1, pipeline=None, id=None, format=None, rate=None, channels=None, dim=None,
-          channel=None, chunk=None, options=None, record=None):
+          channel=None, chunk=None, options=None, record=None, token=None):
     def text(value):
         return None if value is None else value.encode()
 
@@ -24,7 +24,7 @@ def open_(stream, version=1, pipeline=None, id=None, format=None, rate=None, cha
 
     return message(OPEN, u32(version), u64(stream), text(pipeline), text(id), text(format),
                    number(f64, rate), number(u32, channels), number(u32, dim), text(channel),
-                   text(chunk), text(options), text(record))
+                   text(chunk), text(options), text(record), text(token))
 
 
 def frames(stream, at, data):

@@ -11,12 +11,13 @@ namespace millrace {
 
 // Why a connection, or a stream of a ZeroMQ connection, was refused.
 enum class Refusal : std::uint8_t {
-  parameter,     // wrong, unknown or repeated, or a name in use
-  no_room,       // the pipeline has no free slot, or the peer has too many streams
-  limit_global,  // the connection limit of the process is reached
-  handshake,     // no valid handshake, or not in time
-  draining,      // the service is stopping
-  overload,      // the service is short of memory
+  parameter,        // wrong, unknown or repeated, or a name in use
+  no_room,          // the pipeline has no free slot, or the peer has too many streams
+  limit_global,     // the connection limit of the process is reached
+  handshake,        // no valid handshake, or not in time
+  draining,         // the service is stopping
+  overload,         // the service is short of memory
+  unauthenticated,  // no token, or one that is not accepted
 };
 
 // Why an open connection ended.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "transport/access/accepted_tokens.h"
 #include "transport/http/page_file.h"
 
 namespace millrace {
@@ -22,6 +23,7 @@ struct ClientGate {
   // The files of the web page that is served, and that may open streams. Empty: no page.
   const std::span<const PageFile> page{};
   const std::string pipelines{};  // the body of GET /v1/pipelines, JSON
+  AcceptedTokens tokens{};        // the tokens of which a client needs one
   // The most connections over ZeroMQ. Accessed with relaxed order: it guards no other data.
   std::atomic<std::uint64_t> zeromq_connections = 10'000;
   // While it is true, new connections are refused before any byte is read. Relaxed as above.

@@ -72,20 +72,25 @@ Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& s
                                                                  const Arrival& arrival,
                                                                  const HttpQuery& query) {
   if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
+  if (const auto why = arrival.gate.tokens.refusal(query)) return unauthenticated(*why);
   const auto found = std::ranges::find(arrival.protocols, query.path(), &WebSocketProtocol::path);
   if (found == arrival.protocols.end()) return no_such_path(arrival.protocols);
   return (*found)->accept(query, scope, arrival.peer);
 }
 
 // The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
-// for health checks, or the error.
+// for health checks, or the error. Files and health checks need no token.
 HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
                                  const HttpQuery& query, const RequestError& error) {
-  if (error.status == 404) {
+  if (error.status == 404 || error.status == 401) {
     if (auto file = find_file(arrival.gate.page, query)) return std::move(*file);
-    if (query.path() == "/v1/pipelines") return {.body = arrival.gate.pipelines};
+    if (error.status == 404 && query.path() == "/v1/pipelines")
+      return {.body = arrival.gate.pipelines};
     if (query.path() == "/livez") return {.type = "text/plain", .body = "alive\n"};
   }
+  // Before a page of another origin sends a token in a field, its browser asks whether it may.
+  if (error.status == 405 && !query.all("Access-Control-Request-Headers").empty())
+    return {.body = "", .fields = {{"Access-Control-Allow-Headers", "Authorization"}}};
   if (error.logged)
     scope.stats().refused[error.reason].add();
   else if (!is_question(query))
@@ -93,10 +98,13 @@ HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
   return answer_to(error);
 }
 
-// Lets a page of another origin read the answer if it may open streams.
+// Lets a page of another origin read the answer if it may open streams. A wrong method is refused
+// after a wrong origin.
 void share_with_page(HttpAnswer& answer, const HttpQuery& query, const PageRules& rules) {
   answer.fields.emplace_back("Vary", "Origin");
-  if (const auto origin = query.all("Origin"); origin.size() == 1 && !refuse_page(query, rules))
+  const auto refused = refuse_page(query, rules);
+  const auto origin = query.all("Origin");
+  if (origin.size() == 1 && (!refused || refused->status == 405))
     answer.fields.emplace_back("Access-Control-Allow-Origin", origin.front());
 }
 

@@ -16,10 +16,10 @@ namespace millrace {
 
 // Accepts the WebSocket clients of one listener on one io thread: reads the upgrade, lets the
 // protocol with the request's path answer it, and runs the session, all in `scope`. Also answers
-// requests for a file of the gate's page and for its list of pipelines, within the same limits.
-// Each accepted client takes one of the gate's sockets. If none is left, or memory is short, the
-// client receives a 503 before its request is read. Scope, protocols and gate outlive it. Confined
-// to one thread.
+// requests for a file of the gate's page and for its list of pipelines, within the same limits. A
+// client without an accepted token receives a 401. Each accepted client takes one of the gate's
+// sockets. If none is left, or memory is short, the client receives a 503 before its request is
+// read. Scope, protocols and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
   // Requires: at least one protocol; their paths differ.

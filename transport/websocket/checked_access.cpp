@@ -124,9 +124,11 @@ std::string ServiceUrl::host_field() const {
   return (colons ? "[" + host + "]" : host) + ":" + port;
 }
 
-void require_no_access(const ServiceAccess& access) {
-  if (!access.token.empty() || !access.headers.empty() || !access.ca.empty())
-    throw std::invalid_argument("token, headers and ca need a URL with wss:// or ws://");
+std::string tcp_token(const ServiceAccess& access) {
+  if (!access.headers.empty() || !access.ca.empty())
+    throw std::invalid_argument("headers and ca need a URL with wss:// or ws://");
+  if (!access.token.empty()) check_token(access.token);
+  return access.token;
 }
 
 CheckedAccess::CheckedAccess(ServiceUrl url, const ServiceAccess& access)

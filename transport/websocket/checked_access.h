@@ -30,8 +30,9 @@ std::optional<ServiceUrl> parse_tcp_url(std::string_view url);
 // The error for any other URL. It does not show passwords and parameters.
 std::string wrong_url(std::string_view url);
 
-// For a URL with tcp://. Throws std::invalid_argument if the access has anything.
-void require_no_access(const ServiceAccess& access);
+// The token for a URL with tcp://; may be empty. Throws std::invalid_argument for a token that
+// cannot be sent, and for headers and a `ca`.
+std::string tcp_token(const ServiceAccess& access);
 
 // The access of all connections of a client to one service. Immutable after construction.
 class CheckedAccess {

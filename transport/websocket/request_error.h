@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error_code.h"
 #include "transport/net/stats.h"
@@ -20,9 +21,15 @@ struct RequestError {
   bool logged = false;                  // the log has a line about it
 };
 
+// The error of a client without an accepted token.
+inline RequestError unauthenticated(std::string_view why) {
+  return {.status = 401, .message = std::string(why), .reason = Refusal::unauthenticated};
+}
+
 // The code of the error, the same over WebSocket and ZeroMQ.
 constexpr ErrorCode code_of(const RequestError& error) {
   switch (error.status) {
+    case 401: return ErrorCode::unauthenticated;
     case 403: return ErrorCode::forbidden;
     case 404: return error.parameter.empty() ? ErrorCode::schema : ErrorCode::unknown_pipeline;
     case 409: return ErrorCode::conflict;

@@ -80,6 +80,7 @@ HttpAnswer answer_to(const RequestError& error) {
   }
   append_string(answer.body += R"("message":)", error.message);
   answer.body += "}}";
+  if (error.status == 401) answer.fields.emplace_back("WWW-Authenticate", "Bearer");
   if (error.status == 405) answer.fields.emplace_back("Allow", "GET, HEAD");
   if (error.status == 426) {
     answer.fields.emplace_back("Upgrade", "websocket");

@@ -56,6 +56,8 @@ names = []
 try_page = false
 explain = false
 
+[access]
+
 [limits]
 message = "64KiB"
 text = "16KiB"
@@ -106,6 +108,19 @@ batch = { rows = 16, max_wait = "2ms", width_buckets = [576] }
 
 # memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 1.831 GiB, streams 1.365 GiB, sockets 3.85 GiB
 )");
+}
+
+TEST_CASE("check-config reads the file of the tokens") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "tokens";
+  const auto checked = [&] { return check("[access]\ntokens = \"" + file + "\"\n"); };
+  CHECK_THAT(checked().err,
+             Contains("millrace.toml: key 'access.tokens' = \"" + file + "\": cannot be read: "));
+  std::ofstream(file) << "abc alice\n";
+  CHECK_THAT(checked().err, Contains("line 1: must be the SHA-256 of a token"));
+  CHECK(checked().exit_code == 1);
+  std::ofstream(file) << std::string(64, '0') << " alice\n";
+  CHECK_THAT(checked().out, Contains("[access]\ntokens = \"" + file + "\"\n"));
 }
 
 TEST_CASE("check-config prints the sizes and the endpoints of a pipeline") {

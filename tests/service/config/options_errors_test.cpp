@@ -37,9 +37,10 @@ TEST_CASE("an unknown key is named, with the nearest known one") {
   CHECK(allowed("pipeline", "chunk.sise", "4") == "unknown; did you mean 'size'?");
   CHECK(allowed("gpu", "device", "\"host\"") == "unknown; did you mean 'devices'?");
   CHECK(error_of("[limit]\n") == "m.toml:1: key 'limit' = {}: unknown; did you mean 'limits'?");
-  CHECK(error_of("\"a\\nb\" = 1") ==
-        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits, gpu, log, "
-        "recording and pipeline");
+  CHECK(
+      error_of("\"a\\nb\" = 1") ==
+      "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, access, limits, gpu, log, "
+      "recording and pipeline");
 }
 
 TEST_CASE("a wrong type is named with what is allowed") {

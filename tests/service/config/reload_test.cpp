@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/support/temporary_directory.h"
+#include "transport/access/token_list.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -88,6 +89,29 @@ TEST_CASE("any other key cannot change, and is named") {
              Contains("key 'pipeline' = [{...}, {...}]: cannot change from [{...}]"));
 }
 
+TEST_CASE("the file of the tokens can change, and is read again") {
+  CHECK(change("", "[access]\ntokens = \"a\"") == "access.tokens ");
+  const TemporaryDirectory folder;
+  const std::string path = folder / "m.toml", tokens = folder / "tokens";
+  std::ofstream(path) << "[access]\ntokens = \"" << tokens << "\"\n";
+  std::ofstream(tokens) << to_hex(digest_of("abc")) << " alice\n";
+  const auto running = load_options(path);
+  REQUIRE(running.has_value());
+  const auto list = load_tokens(*running);
+  REQUIRE(list.has_value());
+  const auto again = [&] { return reload(*running, list->get()); };
+  CHECK(again()->changed.empty());
+  std::ofstream(tokens) << to_hex(digest_of("new")) << " alice\n";
+  CHECK(again()->changed == std::vector<std::string>{"access.tokens"});
+  CHECK(again()->tokens->accepts("new") == "alice");
+  std::ofstream(tokens) << "new alice\n";
+  CHECK_THAT(again().error(),
+             Contains(path + ": key 'access.tokens' = \"" + tokens + "\": line 1"));
+  std::ofstream(path) << "";
+  CHECK(again()->changed == std::vector<std::string>{"access.tokens"});
+  CHECK(again()->tokens == nullptr);
+}
+
 TEST_CASE("[gpu] slab_bytes follows [limits] slab_bytes unless it is set") {
   const std::string more = "[limits]\nslab_bytes = \"2GiB\"\n";
   CHECK(change("", more) == "limits.slab_bytes gpu.slab_bytes ");
@@ -105,7 +129,7 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
     std::ofstream(path) << text;
     Configuration running = configuration_of("");
     running.file = path;
-    const auto reloaded = reload(running);
+    const auto reloaded = reload(running, nullptr);
     return reloaded ? std::string("none") : reloaded.error();
   };
   CHECK(error("[limits]\ndrain = \"20s\"\n") == "none");
@@ -113,9 +137,9 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
   CHECK_THAT(error("[limits]\ndrain = 20"),
              Contains(path + ":2: key 'limits.drain' = 20: must be"));
   std::filesystem::remove(path);
-  CHECK(reload({.options = {}, .file = path}).error() ==
+  CHECK(reload({.options = {}, .file = path}, nullptr).error() ==
         path + ": cannot be read: No such file or directory");
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(reload({.options = {}, .file = path}).error() ==
+  CHECK(reload({.options = {}, .file = path}, nullptr).error() ==
         path + ": is not a regular file, and cannot be read again");
 }

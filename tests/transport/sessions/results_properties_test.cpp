@@ -162,7 +162,8 @@ class ZeromqWay final : public Way {
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
   test::MemoryWire wire_;
   RetryTimes retry_times_;
-  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_};
+  AcceptedTokens tokens_;
+  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_, tokens_};
   ClientPeer peer_{wire_, context_, now_};
 };
 

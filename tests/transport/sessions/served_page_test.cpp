@@ -126,6 +126,52 @@ TEST_CASE_METHOD(PageFixture, "a listed page of another origin may read answers,
   CHECK_THAT(get("/v1/pipelines"), !Contains("Access-Control"));
 }
 
+TEST_CASE_METHOD(PageFixture, "with a list of tokens a client needs one of them") {
+  gate.tokens.replace(
+      std::make_shared<const TokenList>(*TokenList::parse(to_hex(digest_of("secret")) + " alice")));
+  const auto status = [this](const std::string& fields) {
+    return send(request("/v1/stream", fields) + "\x88\x80\x01\x02\x03\x04").substr(9, 3);
+  };
+  CHECK_THAT(send(request("/v1/stream?token=secret")),
+             StartsWith("HTTP/1.1 401 ") && Contains("WWW-Authenticate: Bearer\r\n") &&
+                 Contains(R"({"error":{"code":"unauthenticated","message":"a token is required)"));
+  CHECK(status("Authorization: Bearer secre\r\n") == "401");
+  CHECK(stats.refused[Refusal::unauthenticated].value() == 2);
+  CHECK(admission.requests.empty());
+  CHECK(status("Authorization: Bearer secret\r\n") == "101");
+  CHECK_THAT(send(request("/v1/stream", "Sec-WebSocket-Protocol: millrace.v1, token, secret\r\n") +
+                  "\x88\x80\x01\x02\x03\x04"),
+             StartsWith("HTTP/1.1 101 ") && Contains("Sec-WebSocket-Protocol: millrace.v1\r\n") &&
+                 !Contains("secret"));
+  CHECK(stats.refused[Refusal::unauthenticated].value() == 2);
+}
+
+TEST_CASE_METHOD(PageFixture, "the page and health checks need no token, and other requests do") {
+  gate.tokens.replace(std::make_shared<const TokenList>());
+  CHECK_THAT(get("/"), StartsWith("HTTP/1.1 200 OK") && EndsWith("<p>try"));
+  CHECK_THAT(get("/livez"), StartsWith("HTTP/1.1 200 OK"));
+  for (const char* path : {"/v1/pipelines", "/v1/stream", "/none"})
+    CHECK_THAT(get(path), StartsWith("HTTP/1.1 401 ") && !Contains("pipelines\":"));
+  CHECK(stats.refused[Refusal::unauthenticated].value() ==
+        0);  // a GET without an upgrade only asks
+  CHECK_THAT(get("/livez", "Host: evil.example\r\n"), StartsWith("HTTP/1.1 421 "));
+}
+
+TEST_CASE_METHOD(PageFixture, "a listed page of another origin may send a token in a field") {
+  gate.tokens.replace(std::make_shared<const TokenList>());
+  const auto asked = [this](const std::string& origin) {
+    return send("OPTIONS /v1/pipelines HTTP/1.1\r\nHost: localhost\r\nOrigin: " + origin +
+                "\r\nAccess-Control-Request-Method: GET\r\n"
+                "Access-Control-Request-Headers: authorization\r\n\r\n");
+  };
+  CHECK_THAT(asked("https://good.example"),
+             StartsWith("HTTP/1.1 200 ") &&
+                 Contains("Access-Control-Allow-Headers: Authorization\r\n") &&
+                 Contains("Access-Control-Allow-Origin: https://good.example\r\n"));
+  CHECK_THAT(asked("https://evil.example"),
+             StartsWith("HTTP/1.1 403 ") && !Contains("Access-Control"));
+}
+
 TEST_CASE("a page is the listener's own only if its host is an address or localhost") {
   CHECK(is_own("192.168.1.5:8080", "http://192.168.1.5:8080"));
   CHECK(is_own("[::1]:8080", "https://[::1]:8080"));

@@ -77,6 +77,17 @@ TEST_CASE("the subprotocol millrace.v1 is chosen from several, and others are re
   CHECK(status(with("Sec-WebSocket-Protocol", "MILLRACE.V1")) == 400);
 }
 
+TEST_CASE("beside a token, millrace.v1 must be listed, and the token is not part of any answer") {
+  const auto beside =
+      parse_upgrade(with("Sec-WebSocket-Protocol", "token, secret, millrace.v1"), subprotocol);
+  REQUIRE(beside.has_value());
+  CHECK(beside->subprotocol == "millrace.v1");
+  const auto alone = parse_upgrade(with("Sec-WebSocket-Protocol", "token, secret"), subprotocol);
+  REQUIRE(alone.has_error());
+  CHECK(alone.error().status == 400);
+  CHECK(answer_to(alone.error()).body.find("secret") == std::string::npos);
+}
+
 TEST_CASE("another method or an old HTTP version is refused") {
   HttpQuery query = good();
   query.method = "POST";

@@ -250,3 +250,12 @@ TEST_CASE("the URL of a service has a host and a port") {
   for (const char* bad : {"", "ws://here", "tcp://", "tcp://here/"})
     CHECK_FALSE(parse_tcp_url(bad));
 }
+
+TEST_CASE("over ZeroMQ, a client may have a token, and neither headers nor authorities") {
+  CHECK(tcp_token({}).empty());
+  CHECK(tcp_token({.token = "abc"}) == "abc");
+  CHECK_THROWS_WITH(tcp_token({.token = "secret one"}), !Catch::Contains("secret"));
+  CHECK_THROWS_WITH(tcp_token({.token = "abc", .headers = {{"X", "y"}}}),
+                    "headers and ca need a URL with wss:// or ws://");
+  CHECK_THROWS_AS(tcp_token({.ca = "ca.pem"}), std::invalid_argument);
+}

@@ -69,6 +69,8 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                                  .message = "a stream with this number is open already"});
     return;
   }
+  if (const auto why = context_.tokens.refusal(open.token.value_or("")))
+    return refuse(open, unauthenticated(*why));
   if (streams_.size() >= max_streams)
     return refuse(open, {.status = 503,
                          .message = "a connection can have at most 1024 streams",

@@ -43,7 +43,8 @@ struct Again {
   test::PlainAdmission admission{{.size = 10}, 100};
   test::MemoryWire wire;
   RetryTimes retry_times;
-  PeerContext context{admission, encoder, limits, stats, retry_times};
+  AcceptedTokens tokens;
+  PeerContext context{admission, encoder, limits, stats, retry_times, tokens};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, context, now};
 };

@@ -214,7 +214,8 @@ struct PeerFixture {
   RecordingAdmission admission;
   MemoryWire wire;
   RetryTimes retry_times;
-  PeerContext context{admission, encoder, limits, stats, retry_times};
+  AcceptedTokens tokens;
+  PeerContext context{admission, encoder, limits, stats, retry_times, tokens};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, context, now};
 };

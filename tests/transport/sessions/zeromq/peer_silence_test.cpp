@@ -49,6 +49,18 @@ TEST_CASE_METHOD(PeerFixture, "a peer whose streams are refused may open further
   CHECK_FALSE(peer.ending());
 }
 
+TEST_CASE_METHOD(PeerFixture, "with a list of tokens an Open needs one of them") {
+  tokens.replace(
+      std::make_shared<const TokenList>(*TokenList::parse(to_hex(digest_of("secret")) + " alice")));
+  says(client_protocol::Open{.stream = 1});
+  says(client_protocol::Open{.stream = 1, .token = "secre"});
+  CHECK(received() == Lines{"error 1 unauthenticated", "error 1 unauthenticated"});
+  CHECK(stats.refused[Refusal::unauthenticated].value() == 2);
+  CHECK(admission.requests.empty());
+  says(client_protocol::Open{.stream = 1, .token = "secret"});
+  CHECK(received() == Lines{"ready 1 s0 default 0 2", "credit 1 100"});
+}
+
 TEST_CASE_METHOD(PeerFixture, "streams beyond 1024 are refused with different times to retry") {
   for (std::uint64_t i = 0; i < ClientPeer::max_streams; ++i) opens(i);
   (void)received();

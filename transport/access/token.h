@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+// A token is a secret that a client presents. Files and the memory of the service have only its
+// digest.
+
+// Longer tokens are refused, in bytes.
+inline constexpr std::size_t longest_token = 4096;
+
+using TokenDigest = std::array<std::uint8_t, 32>;  // SHA-256
+
+// Throws std::bad_alloc.
+TokenDigest digest_of(std::string_view token);
+std::string to_hex(const TokenDigest& digest);
+
+// 32 random bytes in base64url without padding, so that it may also be a WebSocket subprotocol.
+// Throws std::runtime_error if the system has no randomness.
+std::string new_token();
+
+}  // namespace millrace
