@@ -5,12 +5,14 @@ const unsent = 192000; // bytes: the most that waits in the socket; 2 s of one c
 
 // Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with samples in -1 … 1, a Uint8Array with an Opus
 // packet, or any other object, which is a command. `parameters` are those of the stream: rate, channels, chunk …; without
-// `format`, samples are sent as s16le. Calls `received` with each message. When the connection is closed, the promise
+// `format`, samples are sent as s16le. `token` may be empty. Calls `received` with each message. When the connection is closed, the promise
 // resolves to the CloseEvent. After success its code is 1000, and the last message is `closed`. If the service refuses the
 // stream, the promise is rejected with an Error that says why.
-export async function stream(url, { audio, ...parameters }, received) {
+export async function stream(url, { audio, token, ...parameters }, received) {
   const query = new URLSearchParams({ format: "s16le", ...parameters });
-  const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + query, "millrace.v1");
+  // A page cannot set the field Authorization of a WebSocket, so a subprotocol carries the token.
+  const protocols = ["millrace.v1", ...(token ? ["token", token] : [])];
+  const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + query, protocols);
   const closed = new Promise((resolve) => (socket.onclose = resolve));
   let opened = false;
   socket.onmessage = ({ data }) => received(typeof data === "string" ? JSON.parse(data) : data);
@@ -30,18 +32,21 @@ export async function stream(url, { audio, ...parameters }, received) {
   });
   await audio.pipeTo(service).catch((error) => console.warn(error));
   const end = await closed;
-  if (!opened) throw new Error(await refusal(socket.url));
+  if (!opened) throw new Error(await refusal(socket.url, token));
   return end;
 }
 
 // The address of the service over HTTP: ws://HOST/v1/stream?… becomes http://HOST/v1/NAME, by default with path and query.
 export const overHttp = (url, name = "") => new URL(name, url.replace(/^ws/, "http"));
 
+// Asks the service over HTTP, with the token if there is one.
+export const ask = (url, token) => fetch(url, token ? { headers: { Authorization: `Bearer ${token}` } } : {});
+
 // Why the service refuses a stream of this URL. A browser hides the answer to a refused upgrade from a page, so this asks
 // again without an upgrade, which opens no stream.
-async function refusal(url) {
+async function refusal(url, token) {
   try {
-    const answer = await fetch(overHttp(url));
+    const answer = await ask(overHttp(url), token);
     if (answer.status === 426) return "The service refused the stream, but would accept it now. Try again.";
     const { message, parameter } = (await answer.json()).error;
     return `The service refused the stream: ${parameter ? `${parameter}: ` : ""}${message}.`;

@@ -13,7 +13,7 @@ import { Wave } from "./wave.js";
 
 const $ = (id) => document.getElementById(id);
 const [url, listen, stop, file, state] = ["url", "listen", "stop", "file", "state"].map($);
-const [chunk, channel, encode] = ["chunk", "channel", "opus"].map($);
+const [chunk, channel, encode, token] = ["chunk", "channel", "opus", "token"].map($);
 const commands = [...document.querySelectorAll(".command")];
 const curves = new Curves($("curves"));
 const wave = new Wave($("wave"), curves);
@@ -24,7 +24,11 @@ const transcript = new Transcript($("text"), $("transcript"));
 url.value = new URLSearchParams(location.search).get("url") ??
   `${location.origin.replace(/^http/, "ws")}/v1/stream?explain=1`;
 
-const pipelines = new Pipelines(url, $("pipelines"), $("pipeline"), chunk);
+// Kept until the tab is closed.
+token.value = sessionStorage.getItem("token") ?? "";
+token.addEventListener("change", () => sessionStorage.setItem("token", token.value));
+
+const pipelines = new Pipelines(url, token, $("pipelines"), $("pipeline"), chunk);
 
 encode.disabled = !available;
 
@@ -83,7 +87,7 @@ async function run(source) {
     for (const button of commands) button.onclick = () => send(command[button.id]);
     enable(commands, true);
     const sent = encode.checked ? opus(sound) : sound;
-    const end = await stream(url.value, { ...sent, ...selected(channels) }, show);
+    const end = await stream(url.value, { ...sent, ...selected(channels), token: token.value }, show);
     state.textContent += closing(end);
   } catch (error) {
     state.textContent = error.message ?? error;

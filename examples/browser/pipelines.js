@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipelines of the service, in a select box. The choice is the parameter `pipeline` of the service's address.
 
-import { overHttp } from "./client.js";
+import { ask, overHttp } from "./client.js";
 
 export class Pipelines {
-  // `address` is the input with the address, `row` holds `select` and is hidden without a list. The placeholder of `chunk`
+  // `address` and `token` are the inputs with the address and the token, `row` holds `select` and is hidden without a list. The placeholder of `chunk`
   // shows the sizes of the chosen pipeline.
-  constructor(address, row, select, chunk) {
-    Object.assign(this, { address, row, select, chunk, all: [] });
-    address.addEventListener("change", () => this.load());
+  constructor(address, token, row, select, chunk) {
+    Object.assign(this, { address, token, row, select, chunk, all: [] });
+    for (const input of [address, token]) input.addEventListener("change", () => this.load());
     select.addEventListener("change", () => this.choose(select.value));
     this.load();
   }
@@ -19,14 +19,14 @@ export class Pipelines {
   }
 
   async load() {
-    const asked = this.address.value;
+    const [asked, token] = [this.address.value, this.token.value];
     let all = [];
     try {
-      all = (await (await fetch(overHttp(asked, "pipelines"))).json()).pipelines ?? [];
+      all = (await (await ask(overHttp(asked, "pipelines"), token)).json()).pipelines ?? [];
     } catch (error) {
       console.warn(error); // an older service, or none: the address alone decides
     }
-    if (asked !== this.address.value) return; // a later call shows the list
+    if (asked !== this.address.value || token !== this.token.value) return; // a later call shows the list
     this.all = all;
     this.row.hidden = all.length === 0;
     this.select.replaceChildren(...all.map(({ name, dim }) =>

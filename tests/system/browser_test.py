@@ -2,6 +2,7 @@
 """The JavaScript client, examples/browser/, in a browser: what its page sends and shows."""
 import array
 import cmath
+import hashlib
 import math
 import os
 import tempfile
@@ -230,6 +231,31 @@ class Files(BrowserTest):
 
     def test_a_page_that_may_not_open_streams_says_so(self):
         self.assertIn("its origin must be in [listen] origins", self.refused(SystemTest.service(self)))
+
+
+class Tokens(BrowserTest):
+    def test_a_page_of_another_origin_sends_the_token_of_its_field(self):
+        browser, token = self.browser(), "abc-_9"
+        with tempfile.NamedTemporaryFile("w") as tokens:
+            tokens.write(hashlib.sha256(token.encode()).hexdigest() + " page\n")
+            tokens.flush()
+            service = self.service(extra=f'[access]\ntokens = "{tokens.name}"\n')
+            self.tap(service)
+        sound = write_wav(browser.folder.name, tone(500, RATE, RATE, 9000))
+
+        async def use():
+            async with self.page(browser, service) as page:
+                await page.choose("file", sound)
+                await page.until("!file.disabled && state.textContent.includes('refused the stream: a token is required')")
+                self.assertTrue(await page.value("pipelines.hidden"))
+                await page.value(f"token.value = '{token}'; token.dispatchEvent(new Event('change'))")
+                await page.until("!pipelines.hidden")
+                await page.choose("file", sound)
+                self.assertEqual((await page.until("code === 1000 && last"))["type"], "closed")
+                self.assertEqual(await page.value("[sessionStorage.token, localStorage.length, document.cookie]"), [token, 0, ""])
+                self.assertEqual([url for url in await page.value("urls") if token in url], [])
+
+        run(use())
 
 
 class Microphone(BrowserTest):
