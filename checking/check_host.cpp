@@ -7,7 +7,7 @@
 
 #include "base/message_room.h"
 #include "schemas/worker_protocol.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace::checking {
 

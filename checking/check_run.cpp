@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/pipelines/pipeline.h"
 
 namespace millrace::checking {

@@ -22,7 +22,7 @@
 #include "input/audio_file.h"
 #include "load/evaluation.h"
 #include "load/load_run.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "commands/console/command_line.h"
 #include "service/config/address.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "transport/http/client.h"
 
 namespace millrace {

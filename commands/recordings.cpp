@@ -22,7 +22,7 @@
 #include "commands/recorded/show_stream.h"
 #include "commands/recorded/verify/verify.h"
 #include "schemas/text.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/log/wall_clock.h"
 
 namespace millrace {

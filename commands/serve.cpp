@@ -19,7 +19,7 @@
 #include "service/config/descriptors.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/options.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/log/log.h"
 #include "service/server/server.h"
 #include "service/watch/memory_use.h"

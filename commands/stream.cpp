@@ -17,7 +17,7 @@
 #include "commands/console/command_line.h"
 #include "commands/input/audio_source.h"
 #include "commands/streaming/streaming_files.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 namespace {

@@ -14,7 +14,7 @@
 #include "commands/console/command_line.h"
 #include "commands/console/termination.h"
 #include "commands/output/tap_lines.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "workers/library/worker.h"
 
 namespace millrace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstdint>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -36,6 +37,18 @@ struct AnyJson {
   bool on_null(error_code&) { return true; }
   bool on_comment_part(string_view, error_code&) { return true; }
   bool on_comment(string_view, error_code&) { return true; }
+};
+
+// Keeps the characters of a string.
+struct StringJson : AnyJson {
+  std::string text;
+
+  bool on_string_part(string_view part, std::size_t, error_code&) { return add(part); }
+  bool on_string(string_view part, std::size_t, error_code&) { return add(part); }
+  bool add(string_view part) {
+    text.append(part.data(), part.size());
+    return true;
+  }
 };
 
 bool is_name_character(char c) {
@@ -71,6 +84,13 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) { return utf8_length(text) == text.size(); }
+
+std::string string_value(std::string_view string) {
+  boost::json::basic_parser<StringJson> parser{boost::json::parse_options()};
+  boost::json::error_code error;
+  parser.write_some(false, string.data(), string.size(), error);
+  return std::move(parser.handler().text);
+}
 
 std::string_view cut_text(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;

@@ -19,6 +19,10 @@ std::string_view cut_text(std::string_view text, std::size_t most);
 bool is_json(std::string_view text, std::size_t depth = 32);
 bool is_json_object(std::string_view text, std::size_t depth = 32);
 
+// The characters that a JSON string stands for. Requires: `string` is a JSON string, with its
+// quotes.
+std::string string_value(std::string_view string);
+
 // A code point and its number of bytes in UTF-8. Size 0: `text` does not begin with a valid
 // character.
 struct Character {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "load/evaluation.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 #include "transport/net/local_path.h"
 
 namespace millrace {
@@ -33,7 +33,8 @@ void read_listen(Section listen, TrainOptions& options) {
   options.plain = listen.flag("plain", false);
   std::vector<Listener> listeners{{"admin", options.admin}};
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
-  check_listeners(listen, listeners, options.plain);
+  for (const Listener& listener : listeners)
+    check_listener(listen, listener, listeners, options.plain);
   if (workers == "off" && !options.workers_remote)
     listen.wrong("workers_remote",
                  "must be an address, or workers must be one: otherwise no "

@@ -63,16 +63,15 @@ std::string readable(const TcpAddress& address) {
   return host + ":" + std::to_string(address.port);
 }
 
-void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
-  for (const auto& [key, address] : listeners) {
-    if (!address.loopback() && !plain)
-      listen.wrong(key,
-                   "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
-    for (const auto& other : listeners)
-      if (&other.address != &address && other.address.conflicts_with(address))
-        listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
-                              readable(other.address));
-  }
+void check_listener(Section& section, const Listener& listener, const std::vector<Listener>& others,
+                    bool plain) {
+  if (!listener.address.loopback() && !plain)
+    section.wrong(listener.key,
+                  "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
+  for (const Listener& other : others)
+    if (other.key != listener.key && other.address.conflicts_with(listener.address))
+      section.wrong(listener.key, "must differ from " + std::string(other.key) + ", which is " +
+                                      readable(other.address));
 }
 
 TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 namespace millrace {
 
@@ -33,9 +33,10 @@ struct Listener {
   std::string_view key;
   TcpAddress address;
 };
-// Reports addresses off loopback unless `plain` allows them, because everyone on the network can
-// read the data, and addresses that two listeners share.
-void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain);
+// Reports an address off loopback unless `plain` allows it, because everyone on the network can
+// read the data, and an address that another listener has. `section` has the listener's key.
+void check_listener(Section& section, const Listener& listener, const std::vector<Listener>& others,
+                    bool plain);
 
 // The address at this key of [listen].
 TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback);

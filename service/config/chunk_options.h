@@ -6,7 +6,7 @@
 #include "base/frame_type.h"
 #include "chunker/spec.h"
 #include "input/endpoint_rule.h"
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 namespace millrace {
 

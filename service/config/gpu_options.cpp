@@ -9,7 +9,7 @@
 
 #include "gpu/cuda/cuda.h"
 #include "service/config/memory_bounds.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 

@@ -3,7 +3,7 @@
 
 #include "gpu/cuda/devices.h"
 #include "service/config/options.h"
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 namespace millrace {
 

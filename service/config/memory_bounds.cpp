@@ -18,6 +18,7 @@
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
+#include "transport/sessions/openai/openai.h"
 #include "transport/sessions/zeromq/zeromq_server.h"
 #include "transport/websocket/read_ahead.h"
 #include "transport/zeromq/zmtp_output.h"
@@ -103,6 +104,10 @@ constexpr std::size_t recorded_stream_bytes = std::size_t{8} << 10;
 // the frames of its coroutines. tests/system/many_clients_test.py measures it.
 constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 
+// The longest message of an OpenAI client, and its audio, three bytes for four characters, of which
+// the stream has taken nothing yet.
+constexpr std::size_t openai_message_bytes = longest_openai_message / 4 * 7;
+
 // Memory of one stream's ready rows and of the events that wait to become rows.
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
@@ -174,6 +179,9 @@ MemoryBounds memory_bounds(const Options& options) {
                                                              ZeromqRouter::read_at_once}));
     most.results = sum(most.results, product({connections, ZmtpOutput::full}));
   }
+  for (const ProtocolOptions& protocol : options.protocols)
+    if (protocol.name == ProtocolOptions::Name::openai)
+      most.frames = sum(most.frames, product({options.limits.connections, openai_message_bytes}));
   const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
   most.sockets =
       product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});

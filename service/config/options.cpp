@@ -15,10 +15,11 @@
 #include "service/config/gpu_options.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/pipeline_options.h"
+#include "service/config/protocol_options.h"
 #include "service/config/recording_options.h"
-#include "service/config/section.h"
 #include "service/config/toml/config_value.h"
-#include "service/config/units.h"
+#include "service/config/toml/section.h"
+#include "service/config/toml/units.h"
 #include "transport/access/token_list.h"
 #include "transport/net/local_path.h"
 
@@ -84,7 +85,8 @@ ListenOptions read_listen(Section listen) {
   options.names = read_names(listen);
   options.plain = listen.flag("plain", false);
   options.explain = listen.flag("explain", false);
-  check_listeners(listen, listeners, options.plain);
+  for (const Listener& listener : listeners)
+    check_listener(listen, listener, listeners, options.plain);
   options.try_page = listen.flag("try_page", false);
   listen.refuse_unknown();
   return options;
@@ -156,6 +158,8 @@ directory = "/"
 endpoint = {}
 record = {}
 chunk = { rule = "random", size = 2, sizes = { from = 2, to = 4, step = 2 } }
+[[protocol]]
+name = "openai"
 )";
 
 Configuration read_all(const ConfigTable& table, Findings& findings) {
@@ -173,6 +177,7 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   Section recording = root.section("recording", "a table, headed [recording]");
   options.recording = read_recording(recording);
   read_pipelines(root, findings, options);
+  options.protocols = read_protocols(root, options);
   check_recording(recording, options);
   check_gpu(gpu, options);
   root.refuse_unknown();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/frame_type.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -18,6 +19,7 @@
 #include "input/endpoint_rule.h"
 #include "service/config/address.h"
 #include "service/log/log_line.h"
+#include "transport/sessions/model_pipelines.h"
 
 namespace millrace {
 
@@ -116,10 +118,22 @@ struct RecordingOptions {
   bool operator==(const RecordingOptions&) const = default;
 };
 
+// The protocol of another vendor's clients.
+struct ProtocolOptions {
+  enum class Name : std::uint8_t { openai };
+
+  Name name{};
+  std::optional<TcpAddress> listen = {};  // nullopt: at its path of ListenOptions::websocket
+  ModelPipelines pipelines = {};          // pipelines of its streams
+
+  bool operator==(const ProtocolOptions&) const = default;
+};
+
 struct Options {
   ListenOptions listen;
   AccessRule access = {};
   std::vector<PipelineOptions> pipelines;
+  std::vector<ProtocolOptions> protocols;
   LimitOptions limits;
   DeviceRule gpu;
   LogOptions log = {};

@@ -12,7 +12,7 @@
 #include "service/config/chunk_options.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/recording_options.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/log/printable.h"
 #include "streams/stream.h"
 

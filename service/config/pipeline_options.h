@@ -2,7 +2,7 @@
 #pragma once
 
 #include "service/config/options.h"
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 namespace millrace {
 

@@ -11,7 +11,7 @@
 #include "chunker/lengths.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/toml/config_value.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/log/printable.h"
 
 namespace millrace {
@@ -226,6 +226,16 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
   print(out, pipeline.batch);
 }
 
+void print(std::ostream& out, const ProtocolOptions& protocol) {
+  out << "\n[[protocol]]\nname = " << in_quotes(name_of(protocol.name)) << '\n';
+  if (protocol.listen) out << "listen = " << in_quotes(readable(*protocol.listen)) << '\n';
+  out << "pipeline = " << toml_string(protocol.pipelines.pipeline) << '\n';
+  std::string_view before = "models = { ";
+  for (const auto& [model, pipeline] : protocol.pipelines.models)
+    out << std::exchange(before, ", ") << toml_string(model) << " = " << toml_string(pipeline);
+  if (!protocol.pipelines.models.empty()) out << " }\n";
+}
+
 void print(std::ostream& out, const MemoryBounds& bounds) {
   out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
       << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
@@ -239,6 +249,7 @@ void print(std::ostream& out, const MemoryBounds& bounds) {
 
 std::string to_toml(const Options& options) {
   std::ostringstream out;
+  if (options.protocols.empty()) out << "protocol = []\n\n";
   print(out, options.listen);
   print(out, options.access);
   print(out, options.limits);
@@ -251,6 +262,7 @@ std::string to_toml(const Options& options) {
     out << "# memory per worker at most: ";
     print(out, memory_bounds(pipeline, options.limits));
   }
+  for (const ProtocolOptions& protocol : options.protocols) print(out, protocol);
   out << "\n# memory at most, with " << options.limits.connections << " connections: ";
   print(out, memory_bounds(options));
   return std::move(out).str();

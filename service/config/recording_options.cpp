@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 

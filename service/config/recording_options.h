@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "service/config/options.h"
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 namespace millrace {
 

@@ -55,10 +55,12 @@ void IoThread::set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipeline
   admission_->table().when_empty([this] { drain_step_.cancel(); });
 }
 
-void IoThread::listen(Acceptor acceptor, ClientGate& gate) {
-  millrace_v1_.emplace(*admission_);
-  server_.emplace(scope_, std::move(acceptor), std::vector<WebSocketProtocol*>{&*millrace_v1_},
-                  gate);
+void IoThread::listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate) {
+  std::vector<WebSocketProtocol*> all;
+  for (const auto& protocol : protocols_.emplace_back(std::move(protocols)))
+    all.push_back(protocol.get());
+  servers_.push_back(
+      std::make_unique<StreamServer>(scope_, std::move(acceptor), std::move(all), gate));
 }
 
 void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {
@@ -68,7 +70,7 @@ void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {
 void IoThread::run() {
   started_ = true;
   scope_.start();
-  server_->start();
+  for (const auto& server : servers_) server->start();
   if (zeromq_) zeromq_->start();
   lag_.start();
   if (recording_) hand_over_.start();
@@ -141,7 +143,7 @@ Task<> IoThread::run_drain() {
   admission_->table().drain(Clock::now());
   co_await scope_.join();
   while (!cut_off_ && !admission_->table().empty()) co_await returned_.wait();
-  server_->stop_accepting();  // until now, late clients get an answer
+  for (const auto& server : servers_) server->stop_accepting();  // late clients got an answer
   drained_();
 }
 
@@ -176,7 +178,7 @@ void IoThread::stop() {
   if (!std::exchange(started_, false)) return;
   if (thread_.joinable()) thread_.join();
   // Coroutines that still run must end before the objects that they use.
-  if (server_) server_->stop_accepting();
+  for (const auto& server : servers_) server->stop_accepting();
   scope_.stop();
   context_.restart();
   context_.poll();

@@ -9,14 +9,15 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "monitoring/service_stats.h"
 #include "service/log/log.h"
+#include "service/pipelines/client_protocols.h"
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/thread_admission.h"
 #include "service/recorder/thread_recording.h"
 #include "transport/net/wakeup.h"
-#include "transport/sessions/millrace_v1/millrace_v1.h"
 #include "transport/sessions/session_scope.h"
 #include "transport/sessions/stream_server.h"
 #include "transport/sessions/zeromq/zeromq_server.h"
@@ -40,7 +41,8 @@ class IoThread {
   // is the thread's part of it, null if nothing is recorded. `threads` is the number of io threads.
   void set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipelines, SharedAdmission& shared,
                      ThreadRecording* recording, std::uint32_t threads);
-  void listen(Acceptor acceptor, ClientGate& gate);
+  // Accepts clients of these protocols. Call it first for the listener of endpoint().
+  void listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate);
   // Also accepts clients over ZeroMQ. Throws std::runtime_error that names the endpoint.
   void listen_zeromq(const ZeromqBinding& binding, ClientGate& gate);
 
@@ -77,7 +79,7 @@ class IoThread {
 
   ThreadAdmission& admission() { return *admission_; }
   Log& log() { return log_; }  // the log of this thread
-  Tcp::endpoint endpoint() const { return server_->endpoint(); }
+  Tcp::endpoint endpoint() const { return servers_.front()->endpoint(); }
   // The ZeroMQ listener; nullopt if this thread has none.
   const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }
   const TransportStats& transport_stats() const { return transport_stats_; }
@@ -117,9 +119,9 @@ class IoThread {
   EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
   Timer hand_over_step_{context_.get_executor()};  // cancelled by finish_records()
   EndlessTask hand_over_{context_.get_executor(), [this] { return hand_over_records(); }};
-  std::function<void()> handed_over_;  // set by finish_records()
-  std::optional<MillraceV1> millrace_v1_;
-  std::optional<StreamServer> server_;
+  std::function<void()> handed_over_;       // set by finish_records()
+  std::vector<ClientProtocols> protocols_;  // those of each server
+  std::vector<std::unique_ptr<StreamServer>> servers_;
   std::optional<ZeromqServer> zeromq_;
   std::function<void()> drained_;  // set by drain()
   Time notice_ends_{};

@@ -155,6 +155,8 @@ std::string readable_sizes(const PipelineOptions& pipeline) {
 
 Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
                                                    const PipelineOptions& pipeline) {
+  auto endpoint = check_ends(request.ends, pipeline);
+  if (!endpoint) return endpoint.error();
   const FrameType& frames = pipeline.frames;
   SampleFormat format = default_format(frames.features);
   if (request.format) {
@@ -165,8 +167,6 @@ Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
   auto client = frames.features ? check_features(request, format, frames)
                                 : check_audio(request, format, frames);
   if (!client) return client.error();
-  auto endpoint = check_ends(request.ends, pipeline);
-  if (!endpoint) return endpoint.error();
   CheckedRequest checked{.format = *client, .size = {}, .endpoint = *endpoint};
   if (request.chunk) {
     const auto size = check_chunk(*request.chunk, pipeline);

@@ -12,7 +12,7 @@
 #include "service/admin/pages.h"
 #include "service/config/descriptors.h"
 #include "service/config/memory_bounds.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/pipelines/make_listener.h"
 #include "service/pipelines/pipeline_list.h"
 #include "service/pipelines/run_until_stopped.h"
@@ -152,11 +152,18 @@ void Server::listen() {
   std::vector<net::io_context*> contexts;
   for (auto& thread : threads_) contexts.push_back(&thread->context());
   const SocketLimits sockets{.receive_buffer = options_.listen.receive_buffer};
-  auto acceptors = make_listener("websocket", [&] {
-    return listen_on(endpoint_of(options_.listen.websocket), contexts, sockets);
-  });
-  for (std::size_t i = 0; i < threads_.size(); ++i)
-    threads_[i]->listen(std::move(acceptors[i]), admission_.gate);
+  const auto listen = [&](std::string_view name, const TcpAddress& at,
+                          const std::optional<TcpAddress>& of) {
+    auto acceptors =
+        make_listener(name, [&] { return listen_on(endpoint_of(at), contexts, sockets); });
+    for (std::size_t i = 0; i < threads_.size(); ++i)
+      threads_[i]->listen(std::move(acceptors[i]),
+                          make_protocols(options_.protocols, of, threads_[i]->admission()),
+                          admission_.gate);
+  };
+  listen("websocket", options_.listen.websocket, std::nullopt);
+  for (const ProtocolOptions& protocol : options_.protocols)
+    if (protocol.listen) listen(name_of(protocol.name), *protocol.listen, protocol.listen);
   // The last thread is the home of the fewest pipelines: these are assigned from the first thread
   // on.
   if (const auto& zeromq = options_.listen.zeromq)

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 namespace millrace {
 

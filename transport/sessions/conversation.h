@@ -40,6 +40,7 @@ class Conversation : public ClientOutput {
   virtual bool has_ended() const = 0;
 
   SessionQueue& queue() { return queue_; }
+  const SessionQueue& queue() const { return queue_; }
   // The open stream; null while no stream is open.
   StreamInput* stream() const { return stream_.get(); }
   bool paused() const { return is_ending_ || (stream_ && stream_->paused()); }
@@ -75,6 +76,8 @@ class Conversation : public ClientOutput {
   // Opens a stream with this object as its output; returns the error if it is refused. Requires: no
   // stream is open, or stream_is_over() was called.
   std::optional<RequestError> open(StreamAdmission& admission, StreamRequest request);
+  // A stream is open, and not over.
+  bool is_open() const { return stream_ && !over_; }
   // Ends the stream, and does not read the client until stream_is_over(). Requires: a stream is
   // open.
   void end_stream(Time now);
@@ -98,6 +101,8 @@ class WebSocketProtocol {
   struct Accepted {
     Upgrade upgrade;
     std::unique_ptr<Conversation> conversation;
+    // The most bytes of a client's message; nullopt: `message` of the limits.
+    std::optional<std::size_t> longest_message{};
   };
 
   virtual ~WebSocketProtocol() = default;

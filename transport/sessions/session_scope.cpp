@@ -95,6 +95,12 @@ void SessionScope::sweep_next(Time now) {
     check(*watched_[next_swept_], now);
 }
 
+std::string SessionScope::new_id() {
+  std::string id;
+  for (int i = 0; i < 16; ++i) id += "0123456789abcdef"[random_() / 64 % 16];
+  return id;
+}
+
 void SessionScope::refuse(std::string_view peer, Refusal reason, std::string_view why) {
   stats_.refused[reason].add();
   note_refused(peer, why);

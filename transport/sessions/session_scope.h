@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,9 @@ class SessionScope {
   Duration jittered(Duration time);
   RetryTimes& retry_times() { return retry_times_; }
   client_protocol::Encoder& encoder() { return encoder_; }  // shared, to save memory
+  std::vector<std::byte>& scratch() { return scratch_; }    // shared, for the message in progress
+  // 16 random hexadecimal digits, which distinguish sessions. Not secret.
+  std::string new_id();
 
   // Counts and reports a refused connection.
   void refuse(std::string_view peer, Refusal reason, std::string_view why);
@@ -101,6 +105,7 @@ class SessionScope {
   const Report report_;
   ReportRefused report_refused_;
   client_protocol::Encoder encoder_;
+  std::vector<std::byte> scratch_;
   std::vector<Watched*> watched_;
   std::size_t next_swept_ = 0;  // an index of watched_
   std::minstd_rand random_{std::random_device{}()};

@@ -144,9 +144,9 @@ Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
   }
   auto admitted = co_await admit(scope, socket, arrival);
   if (!admitted) co_return;
-  auto connection =
-      co_await accept_websocket(std::move(socket), std::move(admitted->accepted.upgrade),
-                                std::move(admitted->rest), scope.limits().message);
+  const std::size_t longest = admitted->accepted.longest_message.value_or(scope.limits().message);
+  auto connection = co_await accept_websocket(
+      std::move(socket), std::move(admitted->accepted.upgrade), std::move(admitted->rest), longest);
   if (!connection) {
     scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
     co_return;

@@ -40,7 +40,37 @@ TEST_CASE("an unknown key is named, with the nearest known one") {
   CHECK(
       error_of("\"a\\nb\" = 1") ==
       "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, access, limits, gpu, log, "
-      "recording and pipeline");
+      "recording, pipeline and protocol");
+}
+
+TEST_CASE("a protocol has a known name, and pipelines of the service") {
+  const std::string two = "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\n[[protocol]]\n";
+  CHECK(error_of(two + "name = \"openai\"") == "no error");
+  CHECK(error_of(two + "name = \"gopher\"") ==
+        "m.toml:6: key 'protocol.name' = \"gopher\": must be \"openai\"");
+  CHECK(error_of(two) == "m.toml:5: key 'protocol.name': must be \"openai\"");
+  CHECK(error_of(two + "name = \"openai\"\npipeline = \"c\"") ==
+        "m.toml:7: key 'protocol.pipeline' = \"c\": must be the name of a [[pipeline]]");
+  CHECK(error_of(two + "name = \"openai\"\nmodels = { x = \"c\" }") ==
+        "m.toml:7: key 'protocol.models' = {x = \"c\"}: each value must be the name of a "
+        "[[pipeline]]: there is no c");
+  CHECK(error_of(two + "name = \"openai\"\nmodels = { x = 1 }") ==
+        "m.toml:7: key 'protocol.models' = {x = 1}: must be a table like { \"whisper\" = "
+        "\"english\" }");
+}
+
+TEST_CASE("two protocols share no path and no address") {
+  const std::string openai = "[[protocol]]\nname = \"openai\"\n";
+  CHECK(error_of(openai + openai) ==
+        "m.toml:4: key 'protocol.name' = \"openai\": a protocol of this name has no listen either: "
+        "its path is in use");
+  CHECK(error_of(openai + "listen = \"127.0.0.1:8080\"") ==
+        "m.toml:3: key 'protocol.listen' = \"127.0.0.1:8080\": must differ from listen.websocket, "
+        "which is 127.0.0.1:8080");
+  CHECK(
+      error_of(openai + "listen = \"127.0.0.1:9000\"\n" + openai + openai +
+               "listen = \"0.0.0.0:9000\"")
+          .starts_with("m.toml:8: key 'protocol.listen' = \"0.0.0.0:9000\": must be on loopback"));
 }
 
 TEST_CASE("a wrong type is named with what is allowed") {

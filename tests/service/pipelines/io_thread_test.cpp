@@ -25,7 +25,8 @@ namespace {
 
 void listen_on_loopback(IoThread& thread, ClientGate& gate) {
   net::io_context* const contexts[] = {&thread.context()};
-  thread.listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()), gate);
+  thread.listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
+                make_protocols({}, {}, thread.admission()), gate);
 }
 
 // An io thread with the streams of two clients. run() is not called: the test acts as the thread.

@@ -65,6 +65,10 @@ class Section {
   std::size_t bytes(std::string_view key, std::size_t fallback, std::size_t least,
                     std::size_t most);
 
+  // A table of strings with names of any kind, as (name, string).
+  std::vector<std::pair<std::string, std::string>> named_texts(std::string_view key,
+                                                               std::string_view allowed);
+
   // The table of this key; an empty one if the key is absent.
   Section section(std::string_view key, std::string_view example);
   // Every table [[key]], in order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 
 #include <catch2/catch.hpp>
 

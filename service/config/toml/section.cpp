@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/config/section.h"
+#include "service/config/toml/section.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "chunker/lengths.h"
-#include "service/config/units.h"
+#include "service/config/toml/units.h"
 #include "service/log/printable.h"
 
 namespace millrace {
@@ -228,6 +228,21 @@ std::size_t Section::bytes(std::string_view key, std::size_t fallback, std::size
   if (value && *value >= least && *value <= most) return *value;
   wrong(key, allowed);
   return fallback;
+}
+
+std::vector<std::pair<std::string, std::string>> Section::named_texts(std::string_view key,
+                                                                      std::string_view allowed) {
+  const auto* table = find_as<ConfigTable>(key, allowed);
+  if (table == nullptr) return {};
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [name, value] : *table) {
+    const auto* text = std::get_if<std::string>(&value.value);
+    if (text == nullptr)
+      wrong(key, std::string(allowed));
+    else
+      all.emplace_back(name, *text);
+  }
+  return all;
 }
 
 Section Section::section(std::string_view key, std::string_view example) {

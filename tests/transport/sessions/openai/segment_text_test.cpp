@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/openai/segment_text.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+Transcript said(std::string text, std::size_t stable) {
+  return {.text = std::move(text), .stable = stable};
+}
+Transcript finally(std::string text) {
+  const std::size_t stable = text.size();
+  return {.text = std::move(text), .stable = stable, .final = true};
+}
+
+}  // namespace
+
+TEST_CASE("only text that is stable is told, and only once") {
+  SegmentText text;
+  text.add(said("good mor", 4), false);
+  CHECK(text.take_stable() == "good");
+  text.add(said("good morning", 4), false);
+  CHECK(text.take_stable().empty());
+  text.add(finally("good morning all"), false);
+  CHECK(text.take_stable() == " morning all");
+  CHECK(text.text() == "good morning all");
+}
+
+TEST_CASE("several final texts of a segment are one text") {
+  SegmentText text;
+  text.add(finally("one."), false);
+  CHECK(text.take_stable() == "one.");
+  text.add(said("tw", 0), false);
+  CHECK(text.take_stable().empty());
+  text.add(finally("two."), false);
+  CHECK(text.take_stable() == " two.");
+  text.add(finally(""), false);
+  CHECK(text.text() == "one. two.");
+}
+
+TEST_CASE("text that the worker has lost stays") {
+  SegmentText text;
+  text.add(said("good mor", 4), false);
+  CHECK(text.take_stable() == "good");
+  text.add(said("ning", 0), true);
+  CHECK(text.text() == "good mor ning");
+  CHECK(text.take_stable() == " mor");
+  CHECK(text.take_stable(true) == " ning");
+}
+
+TEST_CASE("text that changes after it was told is not told again") {
+  SegmentText text;
+  text.add(said("good morning", 4), false);
+  CHECK(text.take_stable() == "good");
+  text.add(finally("bad morning"), false);
+  CHECK(text.take_stable(true).empty());
+  CHECK(text.text() == "bad morning");
+}
+
+TEST_CASE("the text of a segment is limited") {
+  SegmentText text;
+  const std::string long_text(300'000, 'x');
+  for (int i = 0; i < 10; ++i) text.add(finally(long_text), false);
+  CHECK(text.text().size() < 1'300'000);
+}

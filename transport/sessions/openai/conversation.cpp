@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/openai/conversation.h"
+
+#include <cmath>
+#include <utility>
+
+#include "schemas/client_command.h"
+#include "schemas/json_text.h"
+#include "schemas/text.h"
+#include "transport/base64/base64.h"
+
+namespace millrace {
+namespace {
+
+std::uint64_t ms_of(double seconds) {
+  return static_cast<std::uint64_t>(std::llround(1000 * seconds));
+}
+
+}  // namespace
+
+OpenAiConversation::OpenAiConversation(SessionScope& scope, std::string peer,
+                                       StreamAdmission& admission, SessionSettings settings)
+    : Conversation(scope, std::move(peer)),
+      admission_(admission),
+      id_(scope.new_id()),
+      settings_(std::move(settings)) {
+  follows_rows_ = true;
+  (void)settle_settings();
+  send_session("session.created");
+}
+
+std::chrono::milliseconds OpenAiConversation::longest_wait() const {
+  return queue().scope().limits().pooled;
+}
+
+bool OpenAiConversation::outlives_silence(Time now) {
+  if (is_open()) end_stream(now);
+  return true;
+}
+
+void OpenAiConversation::received(const Connection::Message& message) {
+  handle(message);
+  event_id_ = {};
+}
+
+void OpenAiConversation::handle(const Connection::Message& message) {
+  TransportStats& stats = queue().scope().stats();
+  if (message.kind != Connection::Kind::text)
+    return reject("", "messages must be text: send audio with input_audio_buffer.append");
+  const std::string_view text = message.text();
+  const Time begin = Clock::now();
+  const bool is_valid = is_json_object(text, client_message::deepest_data);
+  stats.parse.observe(Clock::now() - begin);
+  if (!is_valid) return reject("", "must be a JSON object");
+  if (const auto id = member_text(text, "event_id"); id.starts_with('"')) event_id_ = id;
+  const std::string_view type = member_text(text, "type");
+  const bool is_audio = type == R"("input_audio_buffer.append")";
+  stats.message.observe(static_cast<std::int64_t>(text.size()));
+  stats.messages[is_audio ? MessageType::data : MessageType::control].add();
+  if (is_audio) return append(text, message.arrived);
+  if (type == R"("session.update")") return update(text, message.arrived);
+  if (type == R"("input_audio_buffer.commit")") {
+    if (!is_open()) return utterances_.commit_nothing();
+    return stream()->flush(Utterances::commit_mark, message.arrived);
+  }
+  if (type == R"("input_audio_buffer.clear")") {
+    if (!is_open()) return utterances_.clear_nothing();
+    stream()->flush(Utterances::clear_mark, message.arrived);
+    return stream()->reset(message.arrived);
+  }
+  reject("type", "must be session.update or input_audio_buffer.append, .commit or .clear");
+}
+
+void OpenAiConversation::append(std::string_view text, Time arrived) {
+  std::string_view audio = member_text(text, "audio");
+  if (!audio.starts_with('"')) return reject("audio", "must be a string");
+  std::string unescaped;
+  if (audio.find('\\') == audio.npos)
+    audio = audio.substr(1, audio.size() - 2);
+  else
+    audio = unescaped = string_value(audio);
+  const auto bytes = decode_base64(audio, queue().scope().scratch());
+  if (!bytes) return reject("audio", "must be base64");
+  if (!bytes->empty() && opens_stream(arrived)) pieces_.begin(*stream(), *bytes, arrived);
+}
+
+void OpenAiConversation::proceed() { is_open() ? pieces_.proceed(*stream()) : pieces_.clear(); }
+
+bool OpenAiConversation::opens_stream(Time now) {
+  if (is_open()) return true;
+  utterances_.open(settings_.detects_voice());
+  const auto refused = open(admission_, settings_.request());
+  if (refused) fail(code_of(*refused), refused->message, now);
+  return !refused;
+}
+
+// A client ends its stream after an error, so a detection that the pipeline does not have is turned
+// off. `session.updated` has the settings in force.
+std::optional<SessionSettings::Fault> OpenAiConversation::settle_settings() {
+  auto refused = admission_.refusal(settings_.request());
+  if (refused && refused->parameter == "endpoint") {
+    settings_.detect_no_voice();
+    refused = admission_.refusal(settings_.request());
+  }
+  if (!refused || refused->parameter != "rate") return std::nullopt;
+  return SessionSettings::Fault{"session.audio.input.format.rate", refused->message};
+}
+
+void OpenAiConversation::update(std::string_view text, Time now) {
+  const SessionSettings before = settings_;
+  auto wrong = settings_.update(member_text(text, "session"));
+  if (!wrong) wrong = settle_settings();
+  if (wrong) {
+    settings_ = before;
+    return reject(wrong->parameter, wrong->message);
+  }
+  send_session("session.updated");
+  if (!is_open()) return;
+  StreamRequest was = before.request(), is = settings_.request();
+  const bool same_options = was.options == is.options;
+  if (!same_options && !is.options.empty()) stream()->set(is.options, now);
+  const bool same_input = was.pipeline == is.pipeline && was.format == is.format &&
+                          was.rate == is.rate && was.ends == is.ends;
+  if (!same_input) end_stream(now);
+}
+
+void OpenAiConversation::result(const ResultHead& head, const Answer& answer) {
+  utterances_.result(head, answer);
+  queue().add_result();
+}
+
+void OpenAiConversation::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  if (const auto fault = fault_of(code, frames)) queue().scope().stats().rejected[*fault].add();
+  send_error("invalid_request_error", name_of(code), message);
+}
+
+void OpenAiConversation::reject(std::string_view parameter, std::string_view message) {
+  queue().scope().stats().rejected[MessageFault::schema].add();
+  send_error("invalid_request_error", "invalid_value", message, parameter);
+}
+
+void OpenAiConversation::error(ErrorCode code, std::string_view message) {
+  send_error("server_error", name_of(code), message);
+  queue().close(code);
+}
+
+void OpenAiConversation::closed(std::uint64_t, std::uint64_t, bool drained) {
+  utterances_.close();
+  drained ? queue().close(true) : stream_is_over();
+}
+
+template <class Append>
+void OpenAiConversation::send(std::string_view type, Append append) {
+  if (queue().closing()) return;
+  std::string& out = queue().bytes();
+  out.append(R"({"type":")").append(type).append(R"(","event_id":"event_)").append(id_) += '_';
+  append_number(out, ++events_);
+  out += '"';
+  append(out);
+  out += '}';
+  queue().commit(Connection::Kind::text);
+}
+
+void OpenAiConversation::send_session(std::string_view type) {
+  send(type, [&](std::string& out) { settings_.append(out += R"(,"session":)", "sess_" + id_); });
+}
+
+void OpenAiConversation::send_error(std::string_view type, std::string_view code,
+                                    std::string_view message, std::string_view parameter) {
+  send("error", [&](std::string& out) {
+    out.append(R"(,"error":{"type":")").append(type).append(R"(","code":")").append(code);
+    append_string(out += R"(","message":)", message);
+    out += R"(,"param":)";
+    parameter.empty() ? void(out += "null") : append_string(out, parameter);
+    out.append(R"(,"event_id":)").append(event_id_.empty() ? "null" : event_id_) += '}';
+  });
+}
+
+std::string OpenAiConversation::item(std::uint64_t number) const {
+  return "item_" + id_ + "_" + std::to_string(number);
+}
+
+void OpenAiConversation::send_item(std::string_view type, const Utterance& utterance,
+                                   std::string_view members) {
+  send(type, [&](std::string& out) {
+    append_string(out += R"(,"item_id":)", item(utterance.number));
+    out.append(members);
+  });
+}
+
+void OpenAiConversation::speech_started(const Utterance& utterance, double seconds) {
+  send_item("input_audio_buffer.speech_started", utterance,
+            R"(,"audio_start_ms":)" + std::to_string(ms_of(seconds)));
+}
+
+void OpenAiConversation::speech_stopped(const Utterance& utterance) {
+  send_item("input_audio_buffer.speech_stopped", utterance,
+            R"(,"audio_end_ms":)" + std::to_string(ms_of(utterance.end)));
+}
+
+void OpenAiConversation::committed(const Utterance& utterance, std::uint64_t previous) {
+  std::string members = R"(,"previous_item_id":)";
+  previous == 0 ? void(members += "null") : append_string(members, item(previous));
+  send_item("input_audio_buffer.committed", utterance, members);
+}
+
+void OpenAiConversation::cleared() {
+  send("input_audio_buffer.cleared", [](std::string&) {});
+}
+
+void OpenAiConversation::delta(const Utterance& utterance, std::string_view text) {
+  std::string members = R"(,"content_index":0,"delta":)";
+  append_string(members, text);
+  send_item("conversation.item.input_audio_transcription.delta", utterance, members);
+}
+
+void OpenAiConversation::completed(const Utterance& utterance) {
+  std::string members = R"(,"content_index":0,"transcript":)";
+  append_string(members, utterance.text.text());
+  append_number(members += R"(,"usage":{"type":"duration","seconds":)",
+                utterance.end - utterance.begin);
+  send_item("conversation.item.input_audio_transcription.completed", utterance, members += '}');
+}
+
+void OpenAiConversation::failed(const Utterance& utterance) {
+  send_item("conversation.item.input_audio_transcription.failed", utterance,
+            R"(,"content_index":0,"error":{"type":"server_error","code":"worker_failed",)"
+            R"("message":"the worker gave no transcript","param":null})");
+}
+
+}  // namespace millrace

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "transport/sessions/conversation.h"
+#include "transport/sessions/frames_in_pieces.h"
+#include "transport/sessions/openai/session_settings.h"
+#include "transport/sessions/openai/utterances.h"
+
+namespace millrace {
+
+// A client of OpenAI's Realtime transcription (docs/protocols.md). Its first audio opens a stream.
+// The stream ends when the client is silent for long, or changes the input or the detection of
+// speech; its next audio opens the next one. Confined to one thread.
+class OpenAiConversation final : public Conversation, UtteranceEvents {
+ public:
+  // `admission` outlives it. Sends `session.created`.
+  OpenAiConversation(SessionScope& scope, std::string peer, StreamAdmission& admission,
+                     SessionSettings settings);
+
+  void received(const Connection::Message& message) override;
+  bool is_unfinished() const override { return !pieces_.empty(); }
+  void proceed() override;
+  std::chrono::milliseconds longest_wait() const override;
+  bool outlives_silence(Time now) override;
+  bool has_ended() const override { return false; }
+
+  void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
+  void result(const ResultHead& head, const Answer& answer) override;
+  void message(const MessageHead&, const Answer&) override { queue().add_result(); }
+  void flushed(std::uint64_t) override {}
+  void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void warning(ErrorCode, std::string_view) override {}
+  void goaway() override {}
+  void speech_began(double seconds) override { utterances_.speech_began(seconds); }
+  void segment_ended(const SegmentEnd& end) override { utterances_.segment_ended(end); }
+  void settled(std::uint64_t frames) override { utterances_.settled(frames); }
+  // Also closes the connection, with the close code of the error.
+  void error(ErrorCode code, std::string_view message) override;
+  // Also closes the connection if `drained`.
+  void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+
+ private:
+  void handle(const Connection::Message& message);
+  void update(std::string_view text, Time now);
+  std::optional<SessionSettings::Fault> settle_settings();
+  void append(std::string_view text, Time arrived);
+  bool opens_stream(Time now);
+  void reject(std::string_view parameter, std::string_view message);
+
+  template <class Append>
+  void send(std::string_view type, Append append);
+  void send_item(std::string_view type, const Utterance& utterance, std::string_view members = {});
+  void send_session(std::string_view type);
+  void send_error(std::string_view type, std::string_view code, std::string_view message,
+                  std::string_view parameter = {});
+  std::string item(std::uint64_t number) const;
+
+  void speech_started(const Utterance& utterance, double seconds) override;
+  void speech_stopped(const Utterance& utterance) override;
+  void committed(const Utterance& utterance, std::uint64_t previous) override;
+  void cleared() override;
+  void delta(const Utterance& utterance, std::string_view text) override;
+  void completed(const Utterance& utterance) override;
+  void failed(const Utterance& utterance) override;
+
+  StreamAdmission& admission_;
+  const std::string id_;  // in the ids of the session and of its items
+  SessionSettings settings_;
+  Utterances utterances_{*this};
+  FramesInPieces pieces_;
+  std::uint64_t events_ = 0;   // events sent
+  std::string_view event_id_;  // JSON, of the message in progress, or empty
+};
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/openai/openai.h"
+
+#include <memory>
+
+#include "transport/http/query_parameters.h"
+#include "transport/sessions/openai/conversation.h"
+
+namespace millrace {
+namespace {
+
+std::string model_in(std::string_view target) {
+  for (const auto& [name, value] : parameters_of(target))
+    if (name == "model") return percent_decoded(value).value_or("");
+  return {};
+}
+
+}  // namespace
+
+Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery& query,
+                                                                 SessionScope& scope,
+                                                                 std::string_view peer) {
+  auto upgrade = parse_upgrade(query, "realtime");
+  if (!upgrade) return std::move(upgrade.error());
+  const SessionSettings settings(pipelines_, model_in(query.target));
+  auto refused = admission_.refusal(settings.request());
+  const bool other_settings_help = refused && refused->status == 415;
+  if (refused && !other_settings_help) return std::move(*refused);
+  return Accepted{
+      std::move(*upgrade),
+      std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),
+      longest_openai_message};
+}
+
+}  // namespace millrace

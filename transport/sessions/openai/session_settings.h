@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schemas/stream_request.h"
+#include "transport/sessions/model_pipelines.h"
+
+namespace millrace {
+
+// The settings of an OpenAI transcription session, as its client set them with `session.update`.
+// Members that the service does not know are ignored. Confined to one thread.
+class SessionSettings {
+ public:
+  struct Fault {
+    std::string parameter;  // "session.audio.input.format.type"
+    std::string message;
+  };
+
+  // `model` is that of the URL, or empty. `pipelines` outlives it.
+  SessionSettings(const ModelPipelines& pipelines, std::string model);
+
+  // Applies the object `session` of a message, JSON. Members that it does not have keep their
+  // values. If it returns a fault, the settings are undefined.
+  std::optional<Fault> update(std::string_view session);
+  // Only the client ends segments.
+  void detect_no_voice() { ends_ = {.by = SegmentEnds::By::client}; }
+  bool detects_voice() const { return ends_.by == SegmentEnds::By::voice; }
+
+  // The stream that the client opens with these settings.
+  StreamRequest request() const;
+  // Appends the object `session` of the session with this id: what is in force.
+  void append(std::string& out, std::string_view id) const;
+
+ private:
+  std::optional<Fault> update_format(std::string_view format);
+  std::optional<Fault> update_transcription(std::string_view transcription);
+  std::optional<Fault> update_detection(std::string_view detection);
+
+  const ModelPipelines* pipelines_;
+  std::string model_;
+  std::string options_;  // for the worker: a JSON object
+  std::string format_ = "audio/pcm";
+  double rate_ = 24'000;
+  SegmentEnds ends_{.by = SegmentEnds::By::voice};
+};
+
+}  // namespace millrace
