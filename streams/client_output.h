@@ -55,7 +55,8 @@ class ClientOutput {
   // Bytes that drop_queued() and the end of the connection free; 0 after error() or closed().
   virtual std::size_t reclaimable() const = 0;
 
-  // For protocols that report what a stream does with its frames. Called only if follows_rows().
+  // For protocols that report what a stream does with its frames. Called only if follows_rows(). If
+  // one of them throws std::bad_alloc, the stream fails.
   bool follows_rows() const { return follows_rows_; }
   // The voice detector found the first speech of a segment, from this second of the stream on.
   virtual void speech_began(double /*seconds*/) {}

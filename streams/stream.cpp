@@ -184,7 +184,7 @@ void Stream::settle(Time now) {
   if (settings_.shed_after) intake_.shed(now);
   cut_rows(now);
   cutter_.release_frames();
-  if (client_follows()) report_settled();
+  report([&] { report_settled(); }, now);
   update_pause();
 }
 
@@ -197,12 +197,9 @@ void Stream::cut_rows(Time now) {
       if (tap_) tap_->row(row->row);
       row->notify_batched = needs_batched();
       if (posts_) row->posts = posts_->carry(row->row.seq);
-      if (client_follows() && row->row.is(flag::last))
-        client_->segment_ended({.seq = row->row.seq,
-                                .position = row->row.end() + row->row.right,
-                                .rate = settings_.type.rate,
-                                .mark = row->row.mark});
+      const Row cut = row->row;
       links_.host.add(settings_.id, std::move(*row));
+      if (cut.is(flag::last)) report([&] { report_segment(cut); }, now);
     } else if (intake_.empty()) {
       return;
     } else {
@@ -211,11 +208,28 @@ void Stream::cut_rows(Time now) {
       const std::string_view text = posted ? posts_->next() : std::string_view();
       cutter_.add(event, arrived, tap_.get(), std::as_bytes(std::span(text)));
       if (posted) posts_->feed(cutter_.position(), event.kind == Kind::set);
-      if (client_follows() && cutter_.speech_began()) report_speech();
+      if (client_follows() && cutter_.speech_began()) report([&] { report_speech(); }, now);
     }
     if (cutter_.lost_detector())
       return fail(ErrorCode::internal, "no memory for a voice detector", now);
   }
+}
+
+template <class Call>
+void Stream::report(Call call, Time now) {
+  if (!client_follows()) return;
+  try {
+    call();
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::internal, "no memory for a message", now);
+  }
+}
+
+void Stream::report_segment(const Row& last) {
+  client_->segment_ended({.seq = last.seq,
+                          .position = last.end() + last.right,
+                          .rate = settings_.type.rate,
+                          .mark = last.mark});
 }
 
 // The detector decides at the end of each 10 ms.
@@ -224,10 +238,10 @@ void Stream::report_speech() {
   client_->speech_began(std::max(0.0, seconds - 0.010));
 }
 
-// An event that waits may complete a row without further frames.
+// An event that waits, and a row that is not cut yet, may be complete without further frames.
 void Stream::report_settled() {
   const auto first = cutter_.rows().completed_by();
-  if (!first && intake_.empty()) return client_->settled(cutter_.position());
+  if (!first && waits_for_client()) return client_->settled(cutter_.position());
   const std::uint64_t before = first.value_or(cutter_.position());
   if (before > 0) client_->settled(before - 1);
 }

@@ -138,6 +138,9 @@ class Stream final : public StreamInput {
   void cut_rows(Time now);
   bool hands_over();
   bool client_follows() const { return client_listens_ && client_->follows_rows(); }
+  template <class Call>
+  void report(Call call, Time now);
+  void report_segment(const Row& last);
   void report_speech();
   void report_settled();
   bool needs_batched() const;

@@ -33,6 +33,11 @@ constexpr std::uint64_t sockets_for(std::uint64_t connections, std::uint64_t des
   return std::min(client_sockets(descriptors), connections + upgrading_sockets);
 }
 
+// The limit on connections without a stream: the others must leave room for streams.
+constexpr std::uint64_t waiting_sockets(std::uint64_t connections) {
+  return std::max<std::uint64_t>(1, connections / 2);
+}
+
 // The number of clients that can have streams.
 constexpr std::uint64_t client_streams(std::uint64_t descriptors) {
   const std::uint64_t sockets = client_sockets(descriptors);

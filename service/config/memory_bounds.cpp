@@ -181,7 +181,7 @@ MemoryBounds memory_bounds(const Options& options) {
   }
   for (const ProtocolOptions& protocol : options.protocols)
     if (protocol.name == ProtocolOptions::Name::openai)
-      most.frames = sum(most.frames, product({options.limits.connections, openai_message_bytes}));
+      most.streams = sum(most.streams, product({options.limits.connections, openai_message_bytes}));
   const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
   most.sockets =
       product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});

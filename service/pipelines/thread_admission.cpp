@@ -5,7 +5,19 @@
 #include <optional>
 #include <utility>
 
+#include "schemas/text.h"
+
 namespace millrace {
+
+namespace {
+
+// Workers end their connection at invalid options, so no protocol can bring any.
+bool has_valid_options(const StreamRequest& request) {
+  return request.options.empty() ||
+         (request.options.size() <= longest_options && is_json_object(request.options));
+}
+
+}  // namespace
 
 ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
                                  const Thread& thread)
@@ -86,6 +98,9 @@ Result<ThreadAdmission::Checked, RequestError> ThreadAdmission::check(
   if (refuses_all_) return busy(503, "", "the service is stopping", Refusal::draining);
   PipelineStreams* streams = find(request.pipeline);
   if (!streams) return no_pipeline(request.pipeline);
+  if (!has_valid_options(request))
+    return RequestError{.parameter = "options",
+                        .message = "must be a JSON object of at most 4096 bytes"};
   auto checked = check_request(request, streams->pipeline().options());
   if (!checked) return checked.error();
   if (request.explain && !thread_.shared.explain)

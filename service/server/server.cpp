@@ -78,7 +78,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
           .names = {},
           .connections = Budget(options_.limits.connections),
           .gate = {.sockets = Budget(sockets_for(options_.limits.connections, descriptor_limit())),
-                   .waiting = Budget(options_.limits.connections / 2),
+                   .waiting = Budget(waiting_sockets(options_.limits.connections)),
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .pipelines = pipeline_list(options_.pipelines),

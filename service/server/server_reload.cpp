@@ -63,6 +63,7 @@ void Server::apply(Configuration configuration) noexcept {
   const LimitOptions& limits = options.limits;
   const std::uint64_t descriptors = descriptor_limit();
   admission_.connections.set_limit(limits.connections);
+  admission_.gate.waiting.set_limit(waiting_sockets(limits.connections));
   admission_.gate.sockets.set_limit(sockets_for(limits.connections, descriptors));
   admission_.gate.zeromq_connections = zeromq_connections(descriptors, limits.connections);
   slab_bytes_.set_limit(limits.slab_bytes);

@@ -22,15 +22,16 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-// OpenSSL ignores white space around the text, takes '=' anywhere for zeros, and counts the bytes
-// that padding stands for.
+// OpenSSL ignores white space around the text, ends at '-', takes '=' anywhere for zeros, and
+// counts the bytes that padding stands for.
 std::optional<Bytes> decode_base64(std::string_view text, std::vector<std::byte>& into) {
   const std::string_view digits = text.substr(0, text.find('='));
   const std::size_t padding = text.size() - digits.size();
   const bool padded = padding == 0 || text.ends_with(padding == 1 ? "=" : "==");
   const bool spaced =
       !text.empty() && (text.front() <= ' ' || digits.empty() || digits.back() <= ' ');
-  if (text.size() % 4 != 0 || padding > 2 || !padded || spaced) return std::nullopt;
+  const bool ends_early = text.find('-') != text.npos;
+  if (text.size() % 4 != 0 || padding > 2 || !padded || spaced || ends_early) return std::nullopt;
   into.resize(std::max(into.size(), text.size() / 4 * 3));
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(into.data()), input(text),
                                    static_cast<int>(text.size()));

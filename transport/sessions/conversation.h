@@ -43,6 +43,8 @@ class Conversation : public ClientOutput {
   const SessionQueue& queue() const { return queue_; }
   // The open stream; null while no stream is open.
   StreamInput* stream() const { return stream_.get(); }
+  // end_stream() was called, and the stream is not over.
+  bool is_ending() const { return is_ending_; }
   bool paused() const { return is_ending_ || (stream_ && stream_->paused()); }
 
   // Ends the conversation and its stream with an error, which is sent to the client.
@@ -92,7 +94,7 @@ class Conversation : public ClientOutput {
   const std::string peer_;
   StreamHandle stream_;  // after queue_: destroyed before it
   bool over_ = false;
-  bool is_ending_ = false;  // end_stream() was called, and the stream is not over
+  bool is_ending_ = false;
 };
 
 // A protocol of WebSocket clients, chosen by the path of the request. Confined to one thread.

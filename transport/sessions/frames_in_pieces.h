@@ -20,6 +20,7 @@ class FramesInPieces {
   void proceed(StreamInput& stream);
   void clear() { std::vector<std::byte>().swap(rest_); }
   bool empty() const { return rest_.empty(); }
+  std::size_t bytes() const { return rest_.size(); }  // memory of the rest
 
  private:
   void keep(Bytes rest, std::size_t piece, Time arrived);

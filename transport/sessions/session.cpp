@@ -136,6 +136,7 @@ Task<> Session::receive() {
     auto received = connection_.next();
     while (!received) {
       co_await connection_.readable();
+      while (!cut_ && !queue_.closing() && conversation_.is_ending()) co_await pause();
       received = connection_.next();
     }
     if (const auto* ended = std::get_if<Connection::Ended>(&*received)) {
@@ -274,8 +275,7 @@ void Session::check(Time now) {
     queue_.ping();
   }
   conversation_.release_ended_stream();
-  if (auto fault = waiting_.check(conversation_, now))
-    return fail_conversation(fault->code, fault->message, now);
+  if (const auto why = waiting_.check(conversation_, now)) return queue_.close(*why);
   check_client(now);
 }
 

@@ -3,11 +3,9 @@
 
 #include <utility>
 
-#include "transport/net/limits.h"
-
 namespace millrace {
 
-std::optional<WaitingPlace::Fault> WaitingPlace::check(const Conversation& conversation, Time now) {
+std::optional<ErrorCode> WaitingPlace::check(const Conversation& conversation, Time now) {
   if (conversation.stream() || conversation.has_ended()) {
     leave();
     return std::nullopt;
@@ -17,12 +15,9 @@ std::optional<WaitingPlace::Fault> WaitingPlace::check(const Conversation& conve
     share_ = Share(gate_.waiting, 1);
     stats_.waiting.add(1);
   }
-  if (!share_) return Fault{ErrorCode::no_room, "too many connections wait without a stream"};
-  if (gate_.memory_short.load(std::memory_order_relaxed))
-    return Fault{ErrorCode::no_room, "the service is short of memory"};
-  const auto longest = conversation.longest_wait();
-  if (now - *since_ <= longest) return std::nullopt;
-  return Fault{ErrorCode::idle, "no stream was opened for " + seconds_of(longest)};
+  if (!share_ || gate_.memory_short.load(std::memory_order_relaxed)) return ErrorCode::no_room;
+  return now - *since_ > conversation.longest_wait() ? std::optional(ErrorCode::idle)
+                                                     : std::nullopt;
 }
 
 void WaitingPlace::leave() {

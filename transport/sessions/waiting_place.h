@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "base/budget.h"
 #include "base/error_code.h"
@@ -17,19 +16,15 @@ namespace millrace {
 // and they end first when memory is short. Gate and stats outlive it. Confined to one thread.
 class WaitingPlace {
  public:
-  struct Fault {
-    ErrorCode code;
-    std::string message;
-  };
-
   WaitingPlace(ClientGate& gate, TransportStats& stats) : gate_(gate), stats_(stats) {}
   ~WaitingPlace() { leave(); }
   WaitingPlace(const WaitingPlace&) = delete;
   WaitingPlace& operator=(const WaitingPlace&) = delete;
 
-  // Takes or leaves the place, as the conversation has no stream or one. Returns why the connection
-  // may not wait any more. Call it several times a second.
-  std::optional<Fault> check(const Conversation& conversation, Time now);
+  // Takes or leaves the place, as the conversation has no stream or one. Returns the error with
+  // which the connection is closed if it may not wait any more. Its client receives only the close,
+  // and may connect again: it has lost nothing. Call it several times a second.
+  std::optional<ErrorCode> check(const Conversation& conversation, Time now);
 
  private:
   void leave();

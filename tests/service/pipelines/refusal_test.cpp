@@ -14,6 +14,9 @@ TEST_CASE("the error that a request would get is known without a stream, and res
   };
   CHECK_THAT(refusal({.pipeline = "other"}), Contains("there are: default, features"));
   CHECK(refusal({.rate = 7999}) == "must be a whole number from 8000 to 192000");
+  for (const std::string& options : {std::string("[]"), std::string("{\"model\":\"\xff\"}"),
+                                     "{\"a\":\"" + std::string(4096, 'x') + "\"}"})
+    CHECK(refusal({.options = options}) == "must be a JSON object of at most 4096 bytes");
   for (int i = 0; i < 9; ++i) CHECK(refusal({.id = "kitchen"}) == "none");
   CHECK(d.open({.id = "kitchen"}).stream);
   CHECK(refusal({.id = "kitchen"}) == "another open stream has this name");

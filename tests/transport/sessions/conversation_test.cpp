@@ -207,14 +207,13 @@ TEST_CASE_METHOD(TalkFixture, "a connection waits for its streams only as long a
   after(59s);
   CHECK_FALSE(client.closed.has_value());
   after(61s);
-  CHECK(seen().back() == "error idle");
   CHECK(client.closed == 4408);
 }
 
 TEST_CASE_METHOD(TalkFixture, "connections without a stream are limited") {
   const Share others(gate.waiting, 10);
   after(0s);
-  CHECK(seen() == Lines{"error no_room"});
+  CHECK(seen().empty());
   CHECK(client.closed == 1013);
 }
 
@@ -226,7 +225,6 @@ TEST_CASE_METHOD(TalkFixture, "when memory is short, only connections without a 
   says("end");
   answer(0, "last");
   after(0s);
-  CHECK(seen().back() == "error no_room");
   CHECK(client.closed == 1013);
 }
 

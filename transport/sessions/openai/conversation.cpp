@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/sessions/openai/conversation.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -16,6 +17,40 @@ std::uint64_t ms_of(double seconds) {
   return static_cast<std::uint64_t>(std::llround(1000 * seconds));
 }
 
+// The type of each event of an utterance, and its own members.
+struct EventType {
+  std::string_view type;
+  void (*append)(std::string& out, const Utterance& utterance, std::string_view text);
+};
+void nothing(std::string&, const Utterance&, std::string_view) {}
+constexpr std::array<EventType, 7> events{
+    {{"input_audio_buffer.speech_started",
+      [](std::string& out, const Utterance& utterance, std::string_view) {
+        append_number(out += R"(,"audio_start_ms":)", ms_of(*utterance.spoken));
+      }},
+     {"input_audio_buffer.speech_stopped",
+      [](std::string& out, const Utterance& utterance, std::string_view) {
+        append_number(out += R"(,"audio_end_ms":)", ms_of(utterance.end));
+      }},
+     {"input_audio_buffer.committed", nothing},
+     {"input_audio_buffer.cleared", nothing},
+     {"conversation.item.input_audio_transcription.delta",
+      [](std::string& out, const Utterance&, std::string_view text) {
+        append_string(out += R"(,"content_index":0,"delta":)", text);
+      }},
+     {"conversation.item.input_audio_transcription.completed",
+      [](std::string& out, const Utterance& utterance, std::string_view) {
+        append_string(out += R"(,"content_index":0,"transcript":)", utterance.text.text());
+        append_number(out += R"(,"usage":{"type":"duration","seconds":)",
+                      utterance.end - utterance.begin);
+        out += '}';
+      }},
+     {"conversation.item.input_audio_transcription.failed",
+      [](std::string& out, const Utterance&, std::string_view) {
+        out += R"(,"content_index":0,"error":{"type":"server_error","code":"worker_failed",)"
+               R"("message":"the worker gave no transcript","param":null})";
+      }}}};
+
 }  // namespace
 
 OpenAiConversation::OpenAiConversation(SessionScope& scope, std::string peer,
@@ -25,7 +60,6 @@ OpenAiConversation::OpenAiConversation(SessionScope& scope, std::string peer,
       id_(scope.new_id()),
       settings_(std::move(settings)) {
   follows_rows_ = true;
-  (void)settle_settings();
   send_session("session.created");
 }
 
@@ -40,7 +74,7 @@ bool OpenAiConversation::outlives_silence(Time now) {
 
 void OpenAiConversation::received(const Connection::Message& message) {
   handle(message);
-  event_id_ = {};
+  event_id_.clear();
 }
 
 void OpenAiConversation::handle(const Connection::Message& message) {
@@ -81,47 +115,39 @@ void OpenAiConversation::append(std::string_view text, Time arrived) {
     audio = unescaped = string_value(audio);
   const auto bytes = decode_base64(audio, queue().scope().scratch());
   if (!bytes) return reject("audio", "must be base64");
-  if (!bytes->empty() && opens_stream(arrived)) pieces_.begin(*stream(), *bytes, arrived);
+  if (!bytes->empty() && opens_stream()) pieces_.begin(*stream(), *bytes, arrived);
 }
 
 void OpenAiConversation::proceed() { is_open() ? pieces_.proceed(*stream()) : pieces_.clear(); }
 
-bool OpenAiConversation::opens_stream(Time now) {
+// A client that is refused for lack of room receives only the close, so that it tries again: an
+// error would end the streams of some clients for good.
+bool OpenAiConversation::opens_stream() {
   if (is_open()) return true;
   utterances_.open(settings_.detects_voice());
   const auto refused = open(admission_, settings_.request());
-  if (refused) fail(code_of(*refused), refused->message, now);
-  return !refused;
-}
-
-// A client ends its stream after an error, so a detection that the pipeline does not have is turned
-// off. `session.updated` has the settings in force.
-std::optional<SessionSettings::Fault> OpenAiConversation::settle_settings() {
-  auto refused = admission_.refusal(settings_.request());
-  if (refused && refused->parameter == "endpoint") {
-    settings_.detect_no_voice();
-    refused = admission_.refusal(settings_.request());
-  }
-  if (!refused || refused->parameter != "rate") return std::nullopt;
-  return SessionSettings::Fault{"session.audio.input.format.rate", refused->message};
+  if (!refused) return true;
+  const ErrorCode code = code_of(*refused);
+  if (refused->status != 503) send_error("invalid_request_error", name_of(code), refused->message);
+  queue().close(code);
+  return false;
 }
 
 void OpenAiConversation::update(std::string_view text, Time now) {
   const SessionSettings before = settings_;
   auto wrong = settings_.update(member_text(text, "session"));
-  if (!wrong) wrong = settle_settings();
+  if (!wrong)
+    if (const auto refused = settings_.settle(admission_))
+      wrong = SessionSettings::fault_of(*refused);
   if (wrong) {
     settings_ = before;
     return reject(wrong->parameter, wrong->message);
   }
   send_session("session.updated");
   if (!is_open()) return;
-  StreamRequest was = before.request(), is = settings_.request();
-  const bool same_options = was.options == is.options;
-  if (!same_options && !is.options.empty()) stream()->set(is.options, now);
-  const bool same_input = was.pipeline == is.pipeline && was.format == is.format &&
-                          was.rate == is.rate && was.ends == is.ends;
-  if (!same_input) end_stream(now);
+  const StreamRequest was = before.request(), is = settings_.request();
+  if (!settings_.continues(before)) return end_stream(now);
+  if (was.options != is.options) stream()->set(is.options, now);
 }
 
 void OpenAiConversation::result(const ResultHead& head, const Answer& answer) {
@@ -129,7 +155,9 @@ void OpenAiConversation::result(const ResultHead& head, const Answer& answer) {
   queue().add_result();
 }
 
+// A half sample at an end that the client did not ask for is no fault of a message.
 void OpenAiConversation::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  if (is_ending()) return;
   if (const auto fault = fault_of(code, frames)) queue().scope().stats().rejected[*fault].add();
   send_error("invalid_request_error", name_of(code), message);
 }
@@ -172,60 +200,29 @@ void OpenAiConversation::send_error(std::string_view type, std::string_view code
     append_string(out += R"(","message":)", message);
     out += R"(,"param":)";
     parameter.empty() ? void(out += "null") : append_string(out, parameter);
-    out.append(R"(,"event_id":)").append(event_id_.empty() ? "null" : event_id_) += '}';
+    out.append(R"(,"event_id":)")
+        .append(event_id_.empty() ? std::string_view("null") : event_id_) += '}';
   });
 }
 
-std::string OpenAiConversation::item(std::uint64_t number) const {
-  return "item_" + id_ + "_" + std::to_string(number);
+void OpenAiConversation::append_item(std::string& out, std::uint64_t number) const {
+  if (number == 0) return void(out += "null");
+  out.append("\"item_").append(id_) += '_';
+  append_number(out, number);
+  out += '"';
 }
 
-void OpenAiConversation::send_item(std::string_view type, const Utterance& utterance,
-                                   std::string_view members) {
-  send(type, [&](std::string& out) {
-    append_string(out += R"(,"item_id":)", item(utterance.number));
-    out.append(members);
+void OpenAiConversation::report(UtteranceEvent event, const Utterance& utterance,
+                                std::string_view text) {
+  const auto& [type, append] = events[static_cast<std::size_t>(event)];
+  send(type, [&, append = append](std::string& out) {
+    if (event == UtteranceEvent::cleared) return;
+    append_item(out += R"(,"item_id":)", utterance.number);
+    if (event == UtteranceEvent::committed)
+      append_item(out += R"(,"previous_item_id":)", utterance.previous);
+    else
+      append(out, utterance, text);
   });
-}
-
-void OpenAiConversation::speech_started(const Utterance& utterance, double seconds) {
-  send_item("input_audio_buffer.speech_started", utterance,
-            R"(,"audio_start_ms":)" + std::to_string(ms_of(seconds)));
-}
-
-void OpenAiConversation::speech_stopped(const Utterance& utterance) {
-  send_item("input_audio_buffer.speech_stopped", utterance,
-            R"(,"audio_end_ms":)" + std::to_string(ms_of(utterance.end)));
-}
-
-void OpenAiConversation::committed(const Utterance& utterance, std::uint64_t previous) {
-  std::string members = R"(,"previous_item_id":)";
-  previous == 0 ? void(members += "null") : append_string(members, item(previous));
-  send_item("input_audio_buffer.committed", utterance, members);
-}
-
-void OpenAiConversation::cleared() {
-  send("input_audio_buffer.cleared", [](std::string&) {});
-}
-
-void OpenAiConversation::delta(const Utterance& utterance, std::string_view text) {
-  std::string members = R"(,"content_index":0,"delta":)";
-  append_string(members, text);
-  send_item("conversation.item.input_audio_transcription.delta", utterance, members);
-}
-
-void OpenAiConversation::completed(const Utterance& utterance) {
-  std::string members = R"(,"content_index":0,"transcript":)";
-  append_string(members, utterance.text.text());
-  append_number(members += R"(,"usage":{"type":"duration","seconds":)",
-                utterance.end - utterance.begin);
-  send_item("conversation.item.input_audio_transcription.completed", utterance, members += '}');
-}
-
-void OpenAiConversation::failed(const Utterance& utterance) {
-  send_item("conversation.item.input_audio_transcription.failed", utterance,
-            R"(,"content_index":0,"error":{"type":"server_error","code":"worker_failed",)"
-            R"("message":"the worker gave no transcript","param":null})");
 }
 
 }  // namespace millrace

@@ -28,6 +28,7 @@ class OpenAiConversation final : public Conversation, UtteranceEvents {
   std::chrono::milliseconds longest_wait() const override;
   bool outlives_silence(Time now) override;
   bool has_ended() const override { return false; }
+  std::size_t reclaimable() const override { return Conversation::reclaimable() + pieces_.bytes(); }
 
   void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
   void result(const ResultHead& head, const Answer& answer) override;
@@ -47,34 +48,25 @@ class OpenAiConversation final : public Conversation, UtteranceEvents {
  private:
   void handle(const Connection::Message& message);
   void update(std::string_view text, Time now);
-  std::optional<SessionSettings::Fault> settle_settings();
   void append(std::string_view text, Time arrived);
-  bool opens_stream(Time now);
+  bool opens_stream();
   void reject(std::string_view parameter, std::string_view message);
 
+  void report(UtteranceEvent event, const Utterance& utterance, std::string_view text) override;
   template <class Append>
   void send(std::string_view type, Append append);
-  void send_item(std::string_view type, const Utterance& utterance, std::string_view members = {});
   void send_session(std::string_view type);
   void send_error(std::string_view type, std::string_view code, std::string_view message,
                   std::string_view parameter = {});
-  std::string item(std::uint64_t number) const;
-
-  void speech_started(const Utterance& utterance, double seconds) override;
-  void speech_stopped(const Utterance& utterance) override;
-  void committed(const Utterance& utterance, std::uint64_t previous) override;
-  void cleared() override;
-  void delta(const Utterance& utterance, std::string_view text) override;
-  void completed(const Utterance& utterance) override;
-  void failed(const Utterance& utterance) override;
+  void append_item(std::string& out, std::uint64_t number) const;
 
   StreamAdmission& admission_;
   const std::string id_;  // in the ids of the session and of its items
   SessionSettings settings_;
   Utterances utterances_{*this};
   FramesInPieces pieces_;
-  std::uint64_t events_ = 0;   // events sent
-  std::string_view event_id_;  // JSON, of the message in progress, or empty
+  std::uint64_t events_ = 0;  // events sent
+  std::string event_id_;      // JSON, that of the message in progress, or empty
 };
 
 }  // namespace millrace

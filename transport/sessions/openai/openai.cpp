@@ -22,10 +22,10 @@ Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery
                                                                  std::string_view peer) {
   auto upgrade = parse_upgrade(query, "realtime");
   if (!upgrade) return std::move(upgrade.error());
-  const SessionSettings settings(pipelines_, model_in(query.target));
-  auto refused = admission_.refusal(settings.request());
-  const bool other_settings_help = refused && refused->status == 415;
-  if (refused && !other_settings_help) return std::move(*refused);
+  SessionSettings settings(pipelines_, model_in(query.target));
+  // A pipeline of features has no session of audio, but its settings may be asked for.
+  if (auto refused = settings.settle(admission_); refused && refused->parameter != "format")
+    return std::move(*refused);
   return Accepted{
       std::move(*upgrade),
       std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),

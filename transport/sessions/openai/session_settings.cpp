@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/sessions/openai/session_settings.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -102,8 +103,6 @@ std::optional<Fault> SessionSettings::update_transcription(std::string_view tran
     if (name == "model") model_ = string_value(value);
   }
   options += '}';
-  if (options.size() > longest_options)
-    return fault("transcription", "must have at most 4096 bytes");
   options_ = options.size() > 2 ? std::move(options) : options_of(model_);
   return std::nullopt;
 }
@@ -111,21 +110,47 @@ std::optional<Fault> SessionSettings::update_transcription(std::string_view tran
 std::optional<Fault> SessionSettings::update_detection(std::string_view detection) {
   if (detection.empty()) return std::nullopt;
   if (detection == "null") {
-    detect_no_voice();
+    wanted_ = {.by = SegmentEnds::By::client};
     return std::nullopt;
   }
   if (!is_object(detection)) return fault("turn_detection", "must be an object or null");
   const std::string_view type = value_of(detection, "type");
   if (type != R"("server_vad")" && type != R"("semantic_vad")")
     return fault("turn_detection.type", "must be server_vad or semantic_vad");
-  ends_ = {.by = SegmentEnds::By::voice};
+  wanted_ = {.by = SegmentEnds::By::voice};
   const std::string_view silence = value_of(detection, "silence_duration_ms");
   if (silence.empty() || type == R"("semantic_vad")") return std::nullopt;
   const auto ms = number_in<double>(silence);
   if (!ms || *ms < 0 || *ms > 60'000)
     return fault("turn_detection.silence_duration_ms", "must be a number from 0 to 60000");
-  ends_.silence = std::chrono::milliseconds(std::lround(*ms));
+  wanted_.silence = std::chrono::milliseconds(std::lround(*ms));
   return std::nullopt;
+}
+
+std::optional<RequestError> SessionSettings::settle(StreamAdmission& admission) {
+  has_detector_ = true;
+  auto refused = admission.refusal(request());
+  if (!refused || refused->parameter != "endpoint") return refused;
+  has_detector_ = false;
+  return admission.refusal(request());
+}
+
+std::optional<Fault> SessionSettings::fault_of(const RequestError& refused) {
+  const std::string path(input);
+  if (refused.parameter == "rate") return Fault{path + "format.rate", refused.message};
+  if (refused.parameter == "options") return Fault{path + "transcription", refused.message};
+  return std::nullopt;
+}
+
+// New options are merged into those before: one that is not there any more would stay.
+bool SessionSettings::continues(const SessionSettings& before) const {
+  const StreamRequest was = before.request(), is = request();
+  const auto is_kept = [&](const Option& option) {
+    return member_text(was.options, option.name).empty() ||
+           !member_text(is.options, option.name).empty();
+  };
+  return was.pipeline == is.pipeline && was.format == is.format && was.rate == is.rate &&
+         was.ends == is.ends && std::ranges::all_of(options_for_worker, is_kept);
 }
 
 StreamRequest SessionSettings::request() const {
@@ -137,7 +162,7 @@ StreamRequest SessionSettings::request() const {
           .format = std::string(format),
           .rate = rate_,
           .channels = 1,
-          .ends = ends_};
+          .ends = ends()};
 }
 
 void SessionSettings::append(std::string& out, std::string_view id) const {
@@ -152,9 +177,9 @@ void SessionSettings::append(std::string& out, std::string_view id) const {
     out += "null";
   } else {
     out += R"({"type":"server_vad")";
-    if (ends_.silence)
+    if (wanted_.silence)
       append_number(out += R"(,"silence_duration_ms":)",
-                    static_cast<std::uint64_t>(ends_.silence->count()));
+                    static_cast<std::uint64_t>(wanted_.silence->count()));
     out += '}';
   }
   out += "}}}";

@@ -8,6 +8,7 @@
 
 #include "schemas/stream_request.h"
 #include "transport/sessions/model_pipelines.h"
+#include "transport/sessions/stream_admission.h"
 
 namespace millrace {
 
@@ -26,9 +27,15 @@ class SessionSettings {
   // Applies the object `session` of a message, JSON. Members that it does not have keep their
   // values. If it returns a fault, the settings are undefined.
   std::optional<Fault> update(std::string_view session);
-  // Only the client ends segments.
-  void detect_no_voice() { ends_ = {.by = SegmentEnds::By::client}; }
-  bool detects_voice() const { return ends_.by == SegmentEnds::By::voice; }
+  // Finds out whether the pipeline can detect speech: a detection that it does not have is not in
+  // force. Returns why no stream can be opened now with these settings.
+  std::optional<RequestError> settle(StreamAdmission& admission);
+  bool detects_voice() const { return ends().by == SegmentEnds::By::voice; }
+
+  // The member of the settings that a refused stream is about; nullopt if it is about none.
+  static std::optional<Fault> fault_of(const RequestError& refused);
+  // True if a stream with the settings before can continue with these: at most its options change.
+  bool continues(const SessionSettings& before) const;
 
   // The stream that the client opens with these settings.
   StreamRequest request() const;
@@ -40,12 +47,17 @@ class SessionSettings {
   std::optional<Fault> update_transcription(std::string_view transcription);
   std::optional<Fault> update_detection(std::string_view detection);
 
+  SegmentEnds ends() const {
+    return has_detector_ ? wanted_ : SegmentEnds{.by = SegmentEnds::By::client};
+  }
+
   const ModelPipelines* pipelines_;
   std::string model_;
   std::string options_;  // for the worker: a JSON object
   std::string format_ = "audio/pcm";
   double rate_ = 24'000;
-  SegmentEnds ends_{.by = SegmentEnds::By::voice};
+  SegmentEnds wanted_{.by = SegmentEnds::By::voice};  // by the client
+  bool has_detector_ = true;                          // if the client wants it
 };
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ void Utterances::result(const ResultHead& head, const Answer& answer) {
       start_speech(utterance, opened_ + static_cast<double>(head.begin) / head.rate);
     if (is_last && !utterance.text.empty()) commit(utterance);
     if (const std::string delta = utterance.text.take_stable(); !delta.empty())
-      events_.delta(utterance, delta);
+      report(UtteranceEvent::delta, utterance, delta);
   }
   if (!is_last) return;
   finish(*ended, failed);
@@ -30,13 +30,14 @@ void Utterances::speech_began(double seconds) {
   start_speech(segments_.current(), opened_ + seconds);
 }
 
+// A clear is a flush and a reset, which ends a segment of what conversion still held.
 void Utterances::segment_ended(const SegmentEnd& end) {
   Utterance& utterance = segments_.current();
   utterance.end = opened_ + static_cast<double>(end.position) / end.rate;
-  utterance.is_cleared = end.mark == clear_mark;
-  if (utterance.is_cleared)
-    events_.cleared();
-  else if (utterance.is_spoken || !utterance.text.empty() || end.mark)
+  utterance.is_cleared = std::exchange(resets_, end.mark == clear_mark) || resets_;
+  if (resets_)
+    report(UtteranceEvent::cleared, utterance);
+  else if (!utterance.is_cleared && (utterance.spoken || !utterance.text.empty() || end.mark))
     commit(utterance);
   segments_.end(end, next(utterance.end));
 }
@@ -55,23 +56,27 @@ void Utterances::close() {
 void Utterances::commit_nothing() {
   Utterance& utterance = segments_.current();
   commit(utterance);
-  events_.completed(utterance);
+  report(UtteranceEvent::completed, utterance);
   utterance = next(utterance.begin);
 }
+
+void Utterances::clear_nothing() { report(UtteranceEvent::cleared, segments_.current()); }
 
 Utterance Utterances::next(double begin) {
   return {.number = segments_.current().number + 1, .begin = begin, .end = begin};
 }
 
 void Utterances::start_speech(Utterance& utterance, double seconds) {
-  if (std::exchange(utterance.is_spoken, true) || !reports_speech_) return;
-  events_.speech_started(utterance, seconds);
+  if (utterance.spoken) return;
+  utterance.spoken = seconds;
+  if (reports_speech_) report(UtteranceEvent::speech_started, utterance);
 }
 
 void Utterances::commit(Utterance& utterance) {
   if (std::exchange(utterance.is_committed, true)) return;
-  if (reports_speech_ && utterance.is_spoken) events_.speech_stopped(utterance);
-  events_.committed(utterance, std::exchange(committed_, utterance.number));
+  utterance.previous = std::exchange(committed_, utterance.number);
+  if (reports_speech_ && utterance.spoken) report(UtteranceEvent::speech_stopped, utterance);
+  report(UtteranceEvent::committed, utterance);
 }
 
 void Utterances::finish(Ended& ended, bool failed) {
@@ -79,10 +84,10 @@ void Utterances::finish(Ended& ended, bool failed) {
   if (utterance.is_cleared) return;
   if (!utterance.text.empty() || failed) commit(utterance);
   if (!utterance.is_committed) return;
-  if (failed) return events_.failed(utterance);
+  if (failed) return report(UtteranceEvent::failed, utterance);
   if (const std::string rest = utterance.text.take_stable(true); !rest.empty())
-    events_.delta(utterance, rest);
-  events_.completed(utterance);
+    report(UtteranceEvent::delta, utterance, rest);
+  report(UtteranceEvent::completed, utterance);
 }
 
 }  // namespace millrace

@@ -13,28 +13,34 @@
 
 namespace millrace {
 
-// An utterance of an OpenAI session, which the protocol calls an item: a segment of a stream.
+// An utterance of an OpenAI session, which the protocol calls an item: a segment of a stream. Times
+// are seconds of the session.
 struct Utterance {
-  std::uint64_t number = 0;   // counts those of its session, from 1
-  double begin = 0;           // seconds of the session
-  double end = 0;             // the same, once its segment has ended
-  bool is_spoken = false;     // the begin of its speech was reported
-  bool is_committed = false;  // `committed` was sent
-  bool is_cleared = false;    // nothing of it is sent any more
+  std::uint64_t number = 0;    // counts those of its session, from 1
+  std::uint64_t previous = 0;  // number of the one that was committed before it; 0: none
+  double begin = 0;
+  double end = 0;                  // once its segment has ended
+  std::optional<double> spoken{};  // when its speech began, if that was reported
+  bool is_committed = false;       // `committed` was reported
+  bool is_cleared = false;         // nothing of it is reported any more
   SegmentText text{};
+};
+
+enum class UtteranceEvent : std::uint8_t {
+  speech_started,
+  speech_stopped,
+  committed,
+  cleared,
+  delta,
+  completed,
+  failed,
 };
 
 // Receives what happens to the utterances, in the order in which a client may learn it.
 class UtteranceEvents {
  public:
-  virtual void speech_started(const Utterance& utterance, double seconds) = 0;
-  virtual void speech_stopped(const Utterance& utterance) = 0;
-  // `previous`: the number of the last utterance that was committed; 0: none.
-  virtual void committed(const Utterance& utterance, std::uint64_t previous) = 0;
-  virtual void cleared() = 0;
-  virtual void delta(const Utterance& utterance, std::string_view text) = 0;
-  virtual void completed(const Utterance& utterance) = 0;
-  virtual void failed(const Utterance& utterance) = 0;
+  // `text` is that of a delta.
+  virtual void report(UtteranceEvent event, const Utterance& utterance, std::string_view text) = 0;
 
  protected:
   ~UtteranceEvents() = default;
@@ -61,7 +67,7 @@ class Utterances {
   void close();
   // A commit or clear of the client without a stream.
   void commit_nothing();
-  void clear_nothing() { events_.cleared(); }
+  void clear_nothing();
 
  private:
   using Ended = FollowedSegments<Utterance>::Ended;
@@ -70,11 +76,15 @@ class Utterances {
   void start_speech(Utterance& utterance, double seconds);
   void commit(Utterance& utterance);
   void finish(Ended& ended, bool failed = false);
+  void report(UtteranceEvent event, const Utterance& utterance, std::string_view text = {}) {
+    events_.report(event, utterance, text);
+  }
 
   UtteranceEvents& events_;
   bool reports_speech_ = false;
   double opened_ = 0;            // when the stream was opened, in seconds of the session
   std::uint64_t committed_ = 0;  // number of the utterance committed last
+  bool resets_ = false;          // the end of the next segment is that of a reset after a clear
   FollowedSegments<Utterance> segments_{Utterance{.number = 1}};
 };
 

@@ -88,11 +88,19 @@ TEST_CASE_METHOD(OpenAiSession,
   CHECK(client.unreceived() == 1);
 }
 
-TEST_CASE_METHOD(OpenAiSession, "a refused stream ends the session with an error") {
+TEST_CASE_METHOD(OpenAiSession, "a stream that is refused for lack of room is only a close") {
+  (void)seen();
   admission.refuses = RequestError{.status = 503, .message = "no slot", .reason = Refusal::no_room};
   appends("abcd");
-  CHECK_THAT(client.seen.back(), Contains(R"("code":"no_room")") && Contains("no slot"));
+  CHECK(seen().empty());
   CHECK(client.closed == 1013);
+}
+
+TEST_CASE_METHOD(OpenAiSession, "a stream that can never be opened is an error") {
+  admission.refuses = RequestError{.status = 415, .parameter = "format", .message = "features"};
+  appends("abcd");
+  CHECK_THAT(client.seen.back(), Contains(R"("code":"format")") && Contains("features"));
+  CHECK(client.closed == 4415);
 }
 
 TEST_CASE_METHOD(OpenAiSession, "a failed stream ends the session with an error") {
@@ -113,12 +121,14 @@ TEST_CASE_METHOD(OpenAiSession,
   CHECK(client.closed == 1012);
 }
 
-TEST_CASE_METHOD(Upgrading, "the upgrade is refused if no settings would open a stream") {
+TEST_CASE_METHOD(Upgrading, "the upgrade is refused if no stream can be opened now") {
   CHECK(status("/v1/realtime?intent=transcription&model=m") == 101);
   CHECK(status("/v1/realtime", "realtime, openai-insecure-api-key.x") == 101);
   CHECK(status("/v1/realtime", "chat") == 400);
   admission.refuses = RequestError{.status = 503, .message = "full"};
   CHECK(status("/v1/realtime") == 503);
   admission.has_detector = false;
-  CHECK(status("/v1/realtime") == 101);
+  CHECK(status("/v1/realtime") == 503);
+  admission.refuses = RequestError{.status = 400, .parameter = "options", .message = "not JSON"};
+  CHECK(status("/v1/realtime?model=%ff") == 400);
 }

@@ -22,7 +22,7 @@ class ChoosyAdmission final : public StreamAdmission {
     return streams.open(std::move(request), output);
   }
   std::optional<RequestError> refusal(const StreamRequest& request) override {
-    if (!has_detector && request.ends.by == SegmentEnds::By::voice)
+    if ((!has_detector || request.pipeline == "music") && request.ends.by == SegmentEnds::By::voice)
       return RequestError{.status = 415, .parameter = "endpoint", .message = "no detector"};
     if (request.rate == 7)
       return RequestError{.status = 415, .parameter = "rate", .message = "no such rate"};
@@ -39,7 +39,7 @@ class ChoosyAdmission final : public StreamAdmission {
 struct OpenAiSession {
   explicit OpenAiSession(bool detects = false) {
     SessionSettings settings(pipelines, "");
-    if (!detects) settings.detect_no_voice();
+    if (!detects) (void)settings.update(R"({"audio":{"input":{"turn_detection":null}}})");
     talk.emplace(scope, "127.0.0.1:1", admission, settings);
     scope.spawn(run_session(scope, gate, client, *talk));
     settle();
@@ -105,7 +105,7 @@ struct OpenAiSession {
   SessionScope scope{context.get_executor(), limits, stats};
   ClientGate gate{.sockets = Budget(10), .waiting = Budget(10)};
   ChoosyAdmission admission;
-  ModelPipelines pipelines;
+  ModelPipelines pipelines{.models = {{"singer", "music"}}};
   MemoryConnection client{context.get_executor()};
   std::optional<OpenAiConversation> talk;
 };
