@@ -229,7 +229,8 @@ void Stream::report_segment(const Row& last) {
   client_->segment_ended({.seq = last.seq,
                           .position = last.end() + last.right,
                           .rate = settings_.type.rate,
-                          .mark = last.mark});
+                          .mark = last.mark,
+                          .is_end = last.is(flag::end)});
 }
 
 // The detector decides at the end of each 10 ms.

@@ -120,7 +120,7 @@ struct RecordingOptions {
 
 // The protocol of another vendor's clients.
 struct ProtocolOptions {
-  enum class Name : std::uint8_t { openai };
+  enum class Name : std::uint8_t { openai, deepgram };
 
   Name name{};
   std::optional<TcpAddress> listen = {};  // nullopt: at its path of ListenOptions::websocket

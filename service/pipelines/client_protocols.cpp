@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/pipelines/client_protocols.h"
 
+#include "transport/sessions/deepgram/deepgram.h"
 #include "transport/sessions/millrace_v1/millrace_v1.h"
 #include "transport/sessions/openai/openai.h"
 
@@ -12,6 +13,8 @@ std::unique_ptr<WebSocketProtocol> make_protocol(const ProtocolOptions& protocol
   switch (protocol.name) {
     case ProtocolOptions::Name::openai:
       return std::make_unique<OpenAi>(admission, protocol.pipelines);
+    case ProtocolOptions::Name::deepgram:
+      return std::make_unique<Deepgram>(admission, protocol.pipelines);
   }
   return nullptr;
 }

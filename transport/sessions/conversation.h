@@ -112,6 +112,10 @@ class WebSocketProtocol {
   // Accepts or refuses the upgrade that `query`, a request for path(), asks for.
   virtual Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                                 std::string_view peer) = 0;
+  // The HTTP answer to a request for path() that was refused, here or before.
+  virtual HttpAnswer answer(const RequestError& error, SessionScope& /*scope*/) const {
+    return answer_to(error);
+  }
 };
 
 }  // namespace millrace

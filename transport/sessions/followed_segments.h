@@ -26,6 +26,9 @@ class FollowedSegments {
   // The segment in progress: rows are cut from it.
   Segment& current() { return current_; }
 
+  // No segment that has ended waits for its LAST row.
+  bool all_finished() const { return ended_.empty(); }
+
   // The segment in progress has ended, and `next` begins.
   void end(const SegmentEnd& at, Segment next) {
     ended_.push_back({std::exchange(current_, std::move(next)), at});

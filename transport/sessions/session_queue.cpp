@@ -38,8 +38,10 @@ void SessionQueue::close(bool drained) {
   end({.code = drained ? close_codes::restart : close_codes::normal, .drained = drained});
 }
 
-void SessionQueue::close(ErrorCode error) {
-  end({.code = close_code(error), .reason = name_of(error), .error = error});
+void SessionQueue::close(ErrorCode error) { close(error, close_code(error), name_of(error)); }
+
+void SessionQueue::close(ErrorCode error, std::uint16_t code, std::string_view reason) {
+  end({.code = code, .reason = reason, .error = error});
 }
 
 void SessionQueue::end(Close close) {

@@ -39,6 +39,9 @@ class SessionQueue {
   void close(bool drained);
   // The same, with the close code of the error.
   void close(ErrorCode error);
+  // The same, with the code and the reason that the protocol has for the error. `reason` outlives
+  // the queue.
+  void close(ErrorCode error, std::uint16_t code, std::string_view reason);
   // Drops all messages except one that is being sent. Does nothing while closing().
   void drop_queued();
   // The stream of the results so far is over: they no longer count as results.

@@ -68,14 +68,21 @@ RequestError no_such_path(const std::vector<WebSocketProtocol*>& protocols) {
   return {.status = 404, .message = std::move(message)};
 }
 
+// Null if none has the path of the request.
+WebSocketProtocol* protocol_of(const HttpQuery& query,
+                               const std::vector<WebSocketProtocol*>& protocols) {
+  const auto found = std::ranges::find(protocols, query.path(), &WebSocketProtocol::path);
+  return found == protocols.end() ? nullptr : *found;
+}
+
 Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
                                                                  const Arrival& arrival,
                                                                  const HttpQuery& query) {
   if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
   if (const auto why = arrival.gate.tokens.refusal(query)) return unauthenticated(*why);
-  const auto found = std::ranges::find(arrival.protocols, query.path(), &WebSocketProtocol::path);
-  if (found == arrival.protocols.end()) return no_such_path(arrival.protocols);
-  return (*found)->accept(query, scope, arrival.peer);
+  WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
+  if (!protocol) return no_such_path(arrival.protocols);
+  return protocol->accept(query, scope, arrival.peer);
 }
 
 // The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
@@ -95,7 +102,8 @@ HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
     scope.stats().refused[error.reason].add();
   else if (!is_question(query))
     scope.refuse(arrival.peer, error.reason, error.message);
-  return answer_to(error);
+  const WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
+  return protocol ? protocol->answer(error, scope) : answer_to(error);
 }
 
 // Lets a page of another origin read the answer if it may open streams. A wrong method is refused

@@ -110,6 +110,10 @@ batch = { rows = 16, max_wait = "2ms", width_buckets = [576] }
 name = "openai"
 pipeline = "vad"
 
+[[protocol]]
+name = "deepgram"
+pipeline = "vad"
+
 # memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 1.831 GiB, streams 18.45 GiB, sockets 3.85 GiB
 )");
 }

@@ -47,8 +47,8 @@ TEST_CASE("a protocol has a known name, and pipelines of the service") {
   const std::string two = "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\n[[protocol]]\n";
   CHECK(error_of(two + "name = \"openai\"") == "no error");
   CHECK(error_of(two + "name = \"gopher\"") ==
-        "m.toml:6: key 'protocol.name' = \"gopher\": must be \"openai\"");
-  CHECK(error_of(two) == "m.toml:5: key 'protocol.name': must be \"openai\"");
+        "m.toml:6: key 'protocol.name' = \"gopher\": must be \"openai\" or \"deepgram\"");
+  CHECK(error_of(two) == "m.toml:5: key 'protocol.name': must be \"openai\" or \"deepgram\"");
   CHECK(error_of(two + "name = \"openai\"\npipeline = \"c\"") ==
         "m.toml:7: key 'protocol.pipeline' = \"c\": must be the name of a [[pipeline]]");
   CHECK(error_of(two + "name = \"openai\"\nmodels = { x = \"c\" }") ==

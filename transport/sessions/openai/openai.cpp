@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "schemas/json_text.h"
 #include "transport/http/query_parameters.h"
 #include "transport/sessions/openai/conversation.h"
 
@@ -30,6 +31,18 @@ Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery
       std::move(*upgrade),
       std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),
       longest_openai_message};
+}
+
+HttpAnswer OpenAi::answer(const RequestError& error, SessionScope&) const {
+  HttpAnswer answer = answer_to(error);
+  append_string(answer.body = R"({"error":{"message":)", error.message);
+  answer.body.append(R"(,"type":")")
+      .append(error.status < 500 ? "invalid_request_error" : "server_error")
+      .append(R"(","param":)");
+  error.parameter.empty() ? void(answer.body += "null")
+                          : append_string(answer.body, error.parameter);
+  answer.body.append(R"(,"code":")").append(name_of(code_of(error))) += "\"}}";
+  return answer;
 }
 
 }  // namespace millrace

@@ -23,6 +23,7 @@ class OpenAi final : public WebSocketProtocol {
   std::string_view path() const override { return "/v1/realtime"; }
   Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                         std::string_view peer) override;
+  HttpAnswer answer(const RequestError& error, SessionScope& scope) const override;
 
  private:
   StreamAdmission& admission_;

@@ -132,3 +132,13 @@ TEST_CASE_METHOD(Upgrading, "the upgrade is refused if no stream can be opened n
   admission.refuses = RequestError{.status = 400, .parameter = "options", .message = "not JSON"};
   CHECK(status("/v1/realtime?model=%ff") == 400);
 }
+
+TEST_CASE_METHOD(Upgrading, "a refused upgrade is answered in the form of OpenAI's errors") {
+  const RequestError wrong{.status = 415, .parameter = "rate", .message = "is odd"};
+  CHECK(protocol.answer(wrong, scope).body ==
+        R"({"error":{"message":"is odd","type":"invalid_request_error","param":"rate",)"
+        R"("code":"format"}})");
+  const RequestError full{.status = 503, .message = "full", .reason = Refusal::no_room};
+  CHECK(protocol.answer(full, scope).body ==
+        R"({"error":{"message":"full","type":"server_error","param":null,"code":"no_room"}})");
+}
