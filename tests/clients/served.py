@@ -20,7 +20,7 @@ PYTHON = os.environ["MILLRACE_PYTHON"]  # it has the package
 sys.path.append(str(ROOT / "examples" / "demo"))
 from recognisers import Moonshine, librivox  # noqa: E402
 
-PROTOCOLS = '[[protocol]]\nname = "openai"\n'
+PROTOCOLS = '[[protocol]]\nname = "openai"\n[[protocol]]\nname = "deepgram"\n'
 PIPELINE = '[[pipeline]]\nname = "default"\nslots = 8\nchunk = { size = "250ms" }\n'
 PAUSE = 1.5  # seconds of silence that end an utterance
 with_moonshine = unittest.skipUnless(platform.machine() == "x86_64", "the wheel with the weights is for x86-64")
