@@ -30,12 +30,13 @@ std::string accept_of(std::string_view key) {
 }
 
 std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key,
-                            std::string_view fields) {
+                            std::string_view fields, std::string_view listed) {
   std::string text = "GET ";
   text.append(target).append(" HTTP/1.1\r\nHost: ").append(host);
   text += "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13";
   text.append("\r\nSec-WebSocket-Key: ").append(key);
-  text.append("\r\nSec-WebSocket-Protocol: ").append(subprotocol).append("\r\n");
+  if (!listed.empty()) text.append("\r\nSec-WebSocket-Protocol: ").append(listed);
+  text += "\r\n";
   return text.append(fields).append("\r\n");
 }
 

@@ -27,8 +27,9 @@ MessageReader::Event close_of(Bytes payload) {
   const unsigned code =
       std::to_integer<unsigned>(payload[0]) << 8 | std::to_integer<unsigned>(payload[1]);
   if (!is_close_code(code)) return Fault{close_codes::protocol_error};
-  if (!is_utf8(text_in(payload.subspan(2)))) return Fault{close_codes::bad_text};
-  return MessageReader::Close{static_cast<std::uint16_t>(code)};
+  const std::string_view reason = text_in(payload.subspan(2));
+  if (!is_utf8(reason)) return Fault{close_codes::bad_text};
+  return MessageReader::Close{static_cast<std::uint16_t>(code), reason};
 }
 
 // True if `text` is an incomplete UTF-8 character that further bytes can complete.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,7 @@ class MessageReader {
   struct Pong {};
   struct Close {
     std::uint16_t code = 1005;  // 1005: the peer gave none
+    std::string_view reason{};  // UTF-8
   };
   // The bytes violate the protocol, or a message is too long. Nothing can be read afterwards.
   struct Fault {

@@ -86,7 +86,9 @@ constexpr std::array<Parameter, 11> parameters{{
     {"explain", [](StreamRequest& r, std::string v) { return set_explain(r.explain, v); }},
 }};
 
-void append_encoded(std::string& out, std::string_view name, std::string_view value) {
+}  // namespace
+
+void append_parameter(std::string& out, std::string_view name, std::string_view value) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   out += out.find('?') == std::string::npos ? '?' : '&';
   out.append(name) += '=';
@@ -99,8 +101,6 @@ void append_encoded(std::string& out, std::string_view name, std::string_view va
     }
   }
 }
-
-}  // namespace
 
 Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
   StreamRequest request;
@@ -151,17 +151,17 @@ std::string stream_target(const StreamRequest& request) {
     return digits;
   };
   std::string target(stream_path);
-  append_encoded(target, "pipeline", request.pipeline);
-  if (!request.id.empty()) append_encoded(target, "id", request.id);
-  if (request.format) append_encoded(target, "format", *request.format);
-  if (request.rate) append_encoded(target, "rate", decimal(*request.rate));
-  if (request.channels) append_encoded(target, "channels", std::to_string(*request.channels));
-  if (request.dim) append_encoded(target, "dim", std::to_string(*request.dim));
-  if (request.channel) append_encoded(target, "channel", *request.channel);
-  if (request.chunk) append_encoded(target, "chunk", *request.chunk);
-  if (!request.options.empty()) append_encoded(target, "options", request.options);
-  if (!request.record) append_encoded(target, "record", "no");
-  if (request.explain) append_encoded(target, "explain", "1");
+  append_parameter(target, "pipeline", request.pipeline);
+  if (!request.id.empty()) append_parameter(target, "id", request.id);
+  if (request.format) append_parameter(target, "format", *request.format);
+  if (request.rate) append_parameter(target, "rate", decimal(*request.rate));
+  if (request.channels) append_parameter(target, "channels", std::to_string(*request.channels));
+  if (request.dim) append_parameter(target, "dim", std::to_string(*request.dim));
+  if (request.channel) append_parameter(target, "channel", *request.channel);
+  if (request.chunk) append_parameter(target, "chunk", *request.chunk);
+  if (!request.options.empty()) append_parameter(target, "options", request.options);
+  if (!request.record) append_parameter(target, "record", "no");
+  if (request.explain) append_parameter(target, "explain", "1");
   return target;
 }
 

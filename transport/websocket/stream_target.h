@@ -20,6 +20,9 @@ inline constexpr std::string_view stream_path = "/v1/stream";
 // Checks the message `Open` by the same rules.
 [[nodiscard]] Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open);
 
+// Appends a parameter to a target, percent-encoded.
+void append_parameter(std::string& target, std::string_view name, std::string_view value);
+
 // The inverse of parse_stream_target().
 std::string stream_target(const StreamRequest& request);
 

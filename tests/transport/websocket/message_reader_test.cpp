@@ -40,7 +40,8 @@ std::string name_of(const MessageReader::Event& event) {
     }
     std::string operator()(const MessageReader::Pong&) const { return "pong"; }
     std::string operator()(const MessageReader::Close& close) const {
-      return "close " + std::to_string(close.code);
+      return "close " + std::to_string(close.code) + (close.reason.empty() ? "" : " ") +
+             std::string(close.reason);
     }
     std::string operator()(const MessageReader::Fault& fault) const {
       return "fault " + std::to_string(fault.code);
@@ -231,8 +232,10 @@ TEST_CASE("a close has no code or a valid one, and a reason in UTF-8", "[7]") {
   check({
       {"without a code", masked(0x88, ""), {"close 1005"}},
       {"half a code", masked(0x88, "\x03"), wrong},
-      {"with a reason", closing(1000, "bye"), {"close 1000"}},
-      {"with the longest reason", closing(1000, std::string(123, 'x')), {"close 1000"}},
+      {"with a reason", closing(1000, "bye"), {"close 1000 bye"}},
+      {"with the longest reason",
+       closing(1000, std::string(123, 'x')),
+       {"close 1000 " + std::string(123, 'x')}},
       {"with a longer one", closing(1000, std::string(124, 'x')), wrong},
       {"a reason that is no UTF-8", closing(1000, "\xff"), no_text},
       {"a reason that ends within a character", closing(1000, "\xe2\x82"), no_text},
