@@ -36,10 +36,17 @@ CheckingWorker::CheckingWorker(Worker worker, const RunFacts& run, std::atomic<b
 CheckingWorker::~CheckingWorker() { worker_.close(); }
 
 WorkerOutcome CheckingWorker::finish() {
+  finishing_ = true;
+  report_ends();
+  all_ended_.get_future().wait_for(std::chrono::seconds(5));
   worker_.bye();
   thread_.join();
   if (failure_) std::rethrow_exception(failure_);
   return std::move(row_check_.outcome());
+}
+
+void CheckingWorker::report_ends() {
+  if (finishing_ && unended_ == 0 && !reported_.exchange(true)) all_ended_.set_value();
 }
 
 void CheckingWorker::work() {
@@ -54,16 +61,21 @@ void CheckingWorker::work() {
       const std::size_t count = rows.size();
       worker_.done(*batch, answers);
       rows_ += count;
+      unended_ = row_check_.outcome().unended;
+      report_ends();
     }
   } catch (...) {
     failure_ = std::current_exception();
     failed_ = true;
   }
+  unended_ = 0;
+  report_ends();
 }
 
 void CheckingWorker::check_batch(const WorkerBatch& batch) {
   ++row_check_.outcome().batches;
-  for (const auto& opened : batch.opened()) row_check_.open(opened.stream, opened.name);
+  for (const auto& opened : batch.opened())
+    row_check_.open(opened.stream, opened.name, opened.options);
   if (fetched_) {
     fetched_->fetch(worker_, batch);
     row_check_.outcome().damaged += fetched_->damaged();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -33,11 +34,14 @@ class CheckingWorker {
   // Number of returned rows with frames. Thread-safe.
   std::uint64_t rows() const { return rows_; }
 
-  // Sends Bye and waits until the service has answered it. Rethrows an exception of the thread.
+  // Waits for the ends of streams that are on their way, for at most 5 s: some protocols end a
+  // stream before its last row is done. Then sends Bye and waits until the service has answered it.
+  // Rethrows an exception of the thread.
   WorkerOutcome finish();
 
  private:
   void work();
+  void report_ends();
   void check_batch(const WorkerBatch& batch);
   void send_messages(const WorkerBatch& batch);
 
@@ -48,6 +52,10 @@ class CheckingWorker {
   RowCheck row_check_;
   std::optional<FetchedBatch> fetched_;  // if the worker is on a device
   std::atomic<std::uint64_t> rows_{0};
+  // Streams without an end. The thread keeps `all_ended_` once `finishing_` is set and it is 0.
+  std::atomic<std::uint64_t> unended_{0};
+  std::atomic<bool> finishing_{false}, reported_{false};
+  std::promise<void> all_ended_;
   std::exception_ptr failure_;
   std::jthread thread_;  // the last member: it uses the others
 };

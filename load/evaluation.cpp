@@ -23,7 +23,8 @@ bool is_whole(const LoadReport& report) {
   if (!clients.refused.empty() || lost_frames(report) > 0 ||
       clients.broken + clients.shed + clients.repeated + clients.failed + clients.wrong > 0)
     return false;
-  if (report.answered && clients.unanswered > 0) return false;
+  if (report.answered && unanswered_rows(report) > 0) return false;
+  if (report.spoken != Spoken::deepgram && clients.unfinished > 0) return false;
   if (!report.worker) return true;
   const WorkerOutcome& worker = *report.worker;
   if (clients.disconnected == 0 && clients.messages != worker.messages) return false;
@@ -37,6 +38,14 @@ std::uint64_t lost_frames(const LoadReport& report) {
   const WorkerOutcome& worker = *report.worker;
   return std::max(missing(clients.lost, worker.shed),
                   worker.lost + missing(clients.frames_ended, worker.frames_ended));
+}
+
+std::uint64_t unanswered_rows(const LoadReport& report) {
+  const ClientOutcome& clients = report.clients;
+  const bool has_totals = report.spoken == Spoken::millrace;
+  if (has_totals || !report.worker || clients.disconnected > 0) return clients.unanswered;
+  const std::uint64_t unread = report.spoken == Spoken::openai ? report.worker->closing : 0;
+  return missing(report.worker->framed - unread, clients.answered);
 }
 
 Histogram abort_times(const LoadReport& report) {
@@ -57,6 +66,7 @@ Histogram burst_times(const LoadReport& report) {
 
 std::optional<Duration> p99_of(const LoadReport& report) {
   Histogram times = report.clients.results.all();
+  if (times.count() == 0) times = report.clients.finals.all();
   if (times.count() == 0 && report.worker) times = report.worker->rows.all();
   if (times.count() == 0) return std::nullopt;
   return times.quantile(0.99);

@@ -13,11 +13,17 @@ namespace millrace::load {
 // - no frame, row or result was lost, shed, duplicated, out of order, damaged, an error, or of
 //   another stream;
 // - with a worker that answers, every row was answered,
+// - every commit was finished, except with Deepgram, which need not answer each,
 // - each message of the own worker was received, if no stream vanished.
 bool is_whole(const LoadReport& report);
 
 // Frames of ended streams that were sent, but are not in a row and were not reported as shed.
 std::uint64_t lost_frames(const LoadReport& report);
+
+// Rows of ended streams without a result. In a protocol without totals, rows of the own worker; 0
+// if streams vanished. A client of OpenAI has left when the last row of its stream is done: what
+// the conversion of the rate still had after the last commit.
+std::uint64_t unanswered_rows(const LoadReport& report);
 
 // Times from the disconnection of a client until the own worker took the ABORT of its stream.
 Histogram abort_times(const LoadReport& report);
@@ -25,8 +31,8 @@ Histogram abort_times(const LoadReport& report);
 // until the worker took the last row that they completed.
 Histogram burst_times(const LoadReport& report);
 
-// The 99th percentile of the latency: of results if there are any, otherwise of rows; nullopt if
-// there are neither.
+// The 99th percentile of the latency: of results if there are any, otherwise of commits, otherwise
+// of rows; nullopt if there are none of these.
 std::optional<Duration> p99_of(const LoadReport& report);
 
 // True if the figures are those of the generator: the 99th percentile of its own send delay is more

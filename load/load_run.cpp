@@ -8,10 +8,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/enum_names.h"
 #include "load/checking_worker.h"
 #include "load/clients/client_thread.h"
 #include "load/clients/websocket_load_transport.h"
 #include "load/clients/zeromq_load_transport.h"
+#include "load/protocols/deepgram.h"
+#include "load/protocols/millrace_v1.h"
+#include "load/protocols/openai.h"
 
 namespace millrace::load {
 
@@ -36,20 +40,56 @@ SentAudio sent_to(const LoadTarget& target, const FrameType& type) {
   return sent;
 }
 
+// The other protocols. Their URL may have a path.
+std::unique_ptr<LoadTransport> foreign_transport_to(const LoadTarget& target, const FrameType& type,
+                                                    const SentAudio& sent, std::uint32_t clients) {
+  if (type.features || type.values != 1)
+    throw std::runtime_error("--speak: only millrace has features and several channels");
+  const auto host = target.url.find("://");
+  const auto path = host == target.url.npos ? host : target.url.find_first_of("/?", host + 3);
+  const auto service = parse_service_url(target.url.substr(0, path));
+  if (!service)
+    throw std::runtime_error("--url: must be ws:// or wss:// with a host for --speak " +
+                             std::string(name_of(target.spoken)));
+  ForeignStreams streams{.target = path == target.url.npos ? "" : target.url.substr(path),
+                         .model = target.model,
+                         .format = sent.format,
+                         .rate = sent.rate,
+                         .named = target.worker != OwnWorker::none};
+  ServiceAccess access = target.access;
+  std::unique_ptr<ClientProtocol> protocol;
+  if (target.spoken == Spoken::openai) {
+    protocol = std::make_unique<OpenAiClients>(std::move(streams));
+  } else {
+    protocol = std::make_unique<DeepgramClients>(std::move(streams));
+    if (const std::string token = std::exchange(access.token, {}); !token.empty())
+      access.headers.emplace_back("Authorization", "Token " + token);
+  }
+  return std::make_unique<WebSocketLoadTransport>(CheckedAccess(*service, access),
+                                                  std::move(protocol), clients);
+}
+
 std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const FrameType& type,
                                             const SentAudio& sent, std::uint32_t clients) {
+  if (target.spoken != Spoken::millrace) return foreign_transport_to(target, type, sent, clients);
   StreamRequest request{.pipeline = target.pipeline, .options = target.options};
   (type.features ? request.dim : request.channels) = type.values;
   request.format = name_of(sent.format);
   if (!sent.is_opus()) request.rate = sent.rate;
   if (const auto service = parse_service_url(target.url))
-    return std::make_unique<WebSocketLoadTransport>(CheckedAccess(*service, target.access),
-                                                    std::move(request), clients);
+    return std::make_unique<WebSocketLoadTransport>(
+        CheckedAccess(*service, target.access), std::make_unique<MillraceV1>(std::move(request)),
+        clients);
   if (const auto service = parse_tcp_url(target.url))
     return std::make_unique<ZeromqLoadTransport>(*service, tcp_token(target.access),
                                                  std::move(request), clients,
                                                  size_of(sent.format) * type.values);
   throw std::runtime_error(wrong_url(target.url));
+}
+
+std::uint64_t packets_to_commit(const LoadPlan& plan) {
+  if (!plan.commit) return 0;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(*plan.commit / plan.packet));
 }
 
 std::uint32_t threads_of(const Schedule& schedule, const LoadTarget& target) {
@@ -69,7 +109,9 @@ class Run {
              .content = content_,
              .name = random_name(),
              .answered = target.worker == OwnWorker::answering,
-             .messages = target.messages},
+             .transcribed = target.spoken != Spoken::millrace,
+             .messages = target.messages,
+             .commit = packets_to_commit(schedule.plan())},
         gate_(threads_of(schedule, target)) {}
 
   // After an exception, the threads that were started end at once.
@@ -82,6 +124,7 @@ class Run {
   LoadReport run() {
     LoadReport report{.plan = schedule_.plan(),
                       .answered = run_.answered,
+                      .spoken = target_.spoken,
                       .clients = ClientOutcome(schedule_),
                       .worker_device = worker_ ? worker_->device() : "",
                       .before = sample()};

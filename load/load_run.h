@@ -18,9 +18,15 @@
 
 namespace millrace::load {
 
+// The protocol of the clients; the names are those of --speak.
+enum class Spoken : std::uint8_t { millrace, openai, deepgram };
+
 // The service that a load runs against, and the content of the load.
 struct LoadTarget {
-  std::string url = "ws://127.0.0.1:8080";  // or wss://HOST:PORT, tcp://HOST:PORT
+  // Or wss://HOST:PORT, tcp://HOST:PORT. The other protocols have no tcp://, and may have a path.
+  std::string url = "ws://127.0.0.1:8080";
+  Spoken spoken = Spoken::millrace;
+  std::string model = {};  // that the clients of the other protocols name
   ServiceAccess access = {};
   std::string pipeline = "default";
   std::string options = {};  // options of every stream: a JSON object, or empty
@@ -50,6 +56,7 @@ struct Sample {
 struct LoadReport {
   LoadPlan plan = {};
   bool answered = false;  // the own worker answers: each row must have a result
+  Spoken spoken = Spoken::millrace;
   ClientOutcome clients;
   std::optional<WorkerOutcome> worker = {};
   std::string worker_device = {};    // host, or cuda:N; empty without an own worker

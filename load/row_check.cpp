@@ -2,6 +2,7 @@
 #include "load/row_check.h"
 
 #include <algorithm>
+#include <string>
 
 #include "chunker/row.h"
 #include "chunker/row_arithmetic.h"
@@ -32,13 +33,22 @@ bool is_possible_size(const ChunkRule& rule, const worker_protocol::RowEntry& ro
   return may_be_first && sizes.contains(row.size - rule.first_longer());
 }
 
+// The string in the JSON that begins with the name of the run; empty: no string does.
+std::string_view name_in(std::string_view options, std::string_view run) {
+  const auto begin = options.find('"' + std::string(run) + '-');
+  if (begin == options.npos) return {};
+  options.remove_prefix(begin + 1);
+  return options.substr(0, options.find('"'));
+}
+
 }  // namespace
 
 RowCheck::RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& type)
     : run_(run), rule_(rule), type_(type), outcome_(run.schedule) {}
 
-void RowCheck::open(StreamId stream, std::string_view name) {
-  const auto id = parse_stream_name(run_.name, name);
+void RowCheck::open(StreamId stream, std::string_view name, std::string_view options) {
+  auto id = parse_stream_name(run_.name, name);
+  if (!id) id = parse_stream_name(run_.name, name_in(options, run_.name));
   if (!id || id->client >= run_.schedule.plan().streams) return;
   if (streams_.insert({stream, {*id}}).second) ++outcome_.unended;
 }
@@ -51,6 +61,7 @@ void RowCheck::check(const worker_protocol::RowEntry& row, Bytes values, Time ta
   }
   CheckedStream& stream = found->second;
   ++outcome_.framed;
+  if (row.flags & flag::end) ++outcome_.closing;
   if (stream.over || row.begin < stream.expected) {
     ++outcome_.repeated;
     return;
@@ -112,6 +123,8 @@ void RowCheck::answer(const worker_protocol::RowEntry& row, std::string& out) co
   const auto found = streams_.find(row.stream);
   if (found == streams_.end())
     out = "null";
+  else if (run_.transcribed)
+    write_transcript(out, found->second.id, row.begin, row.begin + row.size);
   else
     write_answer(out, found->second.id, row.begin);
 }

@@ -27,8 +27,9 @@ class RowCheck {
   // The pipeline's rule, and the type of its tensors. `run` must outlive this object.
   RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& type);
 
-  // A stream whose first row follows. Ignores names that are not of this run.
-  void open(StreamId stream, std::string_view name);
+  // A stream whose first row follows. Where the protocol has no names of streams, the name is one
+  // of the strings in the options. Ignores names that are not of this run.
+  void open(StreamId stream, std::string_view name, std::string_view options = {});
   // A row with frames; `values` is its part of the tensor.
   void check(const worker_protocol::RowEntry& row, Bytes values, Time taken);
   void check_mark(const worker_protocol::RowEntry& row, Time taken);

@@ -99,9 +99,11 @@ void print_counts(std::ostream& out, const LoadReport& report) {
   out << '\n' << clients.packets << " packets sent, " << clients.answered << " results";
   if (clients.failed > 0) out << " (" << clients.failed << " of them errors)";
   out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed;
-  if (clients.answered > 0) out << ", rows unanswered " << clients.unanswered;
+  if (clients.answered > 0) out << ", rows unanswered " << unanswered_rows(report);
   out << "; results duplicate or out of order " << clients.repeated << ", of another row "
       << clients.wrong << '\n';
+  if (clients.commits > 0)
+    out << clients.commits << " commits, " << clients.finished << " finished\n";
   if (const auto& worker = report.worker)
     out << worker->framed << " rows in " << worker->batches << " batches on "
         << report.worker_device << "; duplicate or out of order " << worker->repeated
@@ -159,10 +161,14 @@ json::object to_json(const LoadReport& report) {
                    {"wrong", clients.wrong},
                    {"lost_frames", lost_frames(report)},
                    {"shed_frames", clients.shed},
-                   {"unanswered_rows", clients.unanswered},
+                   {"unanswered_rows", unanswered_rows(report)},
+                   {"commits", clients.commits},
+                   {"finished", clients.finished},
                    {"cpu_us_per_packet", microseconds(cpu_cost(report).clients)},
                    {"lateness_us", times_of(clients.lateness.all())},
-                   {"result_us", times_of(clients.results.all())}};
+                   {"result_us", times_of(clients.results.all())},
+                   {"text_us", times_of(clients.texts.all())},
+                   {"commit_to_final_us", times_of(clients.finals.all())}};
   if (report.worker) {
     all["row_us"] = times_of(report.worker->rows.all());
     all["vanished_us"] = times_of(abort_times(report));
@@ -183,6 +189,8 @@ void print(std::ostream& out, const LoadReport& report) {
   print_times(out, "send delay of the generator itself", report.clients.lateness.all());
   if (report.worker) print_times(out, "taken by the worker", report.worker->rows.all());
   print_times(out, "result read by the client", report.clients.results.all());
+  print_times(out, "text, since the newest packet", report.clients.texts.all());
+  print_times(out, "commit to final", report.clients.finals.all());
   if (report.worker) {
     print_times(out, "last row of a step", burst_times(report));
     print_times(out, "ABORT, since the client vanished", abort_times(report));

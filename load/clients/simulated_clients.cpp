@@ -53,7 +53,11 @@ std::uint64_t SimulatedClients::sent(const Client& client) const {
 
 void SimulatedClients::open(std::uint32_t client, std::uint64_t first) {
   const std::uint64_t packets = run_.schedule.packets_of_life(client, first);
-  at(client) = {.state = State::opening, .first = first, .next = first, .last = first + packets};
+  at(client) = {.state = State::opening,
+                .first = first,
+                .next = first,
+                .last = first + packets,
+                .committed = first};
   ++opening_;
   ++live_;
   transport_.open(client, stream_name(run_.name, {client, first}));
@@ -110,11 +114,23 @@ void SimulatedClients::run_turn(std::uint32_t client, Time now) {
   ++outcome_.packets;
   ++it.next;
   const Time next = run_.schedule.due(client, it.next);
-  if (it.next == it.last || next >= run_.schedule.last()) return finish(client, now);
+  if (it.next == it.last || next >= run_.schedule.last()) return finish(client, due, now);
+  // The clients commit after different packets, so that the commits are spread evenly.
+  if (run_.commit > 0 && it.next - it.committed >= run_.commit &&
+      (it.next + client) % run_.commit == 0)
+    commit(client, due);
   turns_.push({next, client});
 }
 
-void SimulatedClients::finish(std::uint32_t client, Time now) {
+void SimulatedClients::commit(std::uint32_t client, Time due) {
+  Client& it = at(client);
+  it.committed = it.next;
+  ++it.unfinished;
+  ++outcome_.commits;
+  transport_.commit(client, due);
+}
+
+void SimulatedClients::finish(std::uint32_t client, Time due, Time now) {
   Client& it = at(client);
   if (it.next == it.last && run_.schedule.disconnects(client, it.first)) {
     if (run_.schedule.counts(now)) outcome_.disconnects[stream_of(client)] = Clock::now();
@@ -122,6 +138,7 @@ void SimulatedClients::finish(std::uint32_t client, Time now) {
     ++outcome_.disconnected;
     return over(client, now);
   }
+  if (run_.commit > 0) commit(client, due);
   it.state = State::ending;
   transport_.end(client);
 }
@@ -150,7 +167,10 @@ void SimulatedClients::received(std::uint32_t client, const ReceivedResult& resu
     return;
   }
   if (run_.answered && !result.failed) {
-    write_answer(answer_, stream_of(client), result.begin);
+    if (run_.transcribed)
+      write_word(answer_, stream_of(client), result.begin, result.end);
+    else
+      write_answer(answer_, stream_of(client), result.begin);
     if (result.data != answer_) ++outcome_.wrong;
   }
   it.seq = result.seq + 1;
@@ -163,6 +183,28 @@ void SimulatedClients::received(std::uint32_t client, const ReceivedResult& resu
   outcome_.results.add(run_.schedule.due(client, packet), now);
 }
 
+// Only the first text that covers a packet counts: later ones repeat it.
+void SimulatedClients::text(std::uint32_t client, std::optional<double> end, Time now) {
+  Client& it = at(client);
+  ++outcome_.answered;
+  const std::uint64_t sent = it.next - it.first;
+  if (sent == 0) return;
+  if (!end) return outcome_.texts.add(run_.schedule.due(client, it.next - 1), now);
+  const double packets = *end / std::chrono::duration<double>(run_.schedule.plan().packet).count();
+  // Protocols round positions to milliseconds: a packet counts once it is almost covered.
+  const auto covered = std::min(sent, static_cast<std::uint64_t>(std::max(0.0, packets + 0.1)));
+  if (covered <= it.covered) return;
+  it.covered = covered;
+  outcome_.results.add(run_.schedule.due(client, it.first + covered - 1), now);
+}
+
+void SimulatedClients::finished(std::uint32_t client, Time due, bool failed, Time now) {
+  if (failed) ++outcome_.failed;
+  ++outcome_.finished;
+  --at(client).unfinished;
+  outcome_.finals.add(due, now);
+}
+
 void SimulatedClients::message(std::uint32_t client, std::uint64_t number) {
   ++outcome_.messages;
   if (number != at(client).messages++) ++outcome_.repeated;
@@ -173,20 +215,24 @@ void SimulatedClients::rejected(std::uint32_t client, std::uint64_t frames) {
   outcome_.shed += frames;
 }
 
-void SimulatedClients::closed(std::uint32_t client, std::uint64_t frames, std::uint64_t rows,
-                              Time now) {
-  const Client& it = at(client);
+void SimulatedClients::closed(std::uint32_t client, std::optional<StreamTotals> totals, Time now) {
+  Client& it = at(client);
   if (it.state != State::ending) return broken(client, "closed before its end", now);
   ++outcome_.ended;
-  const std::uint64_t sent = this->sent(it);
-  const std::uint64_t wanted = sent - std::min(sent, it.rejected);
-  const std::uint64_t had = std::min(wanted, frames);
-  outcome_.frames_ended += sent;
-  // Results do not report the length of a gap.
-  (it.gap ? outcome_.shed : outcome_.lost) += wanted - had;
-  outcome_.lost += frames - had;
-  outcome_.unanswered += rows - std::min(rows, it.answered);
+  outcome_.frames_ended += sent(it);
+  outcome_.unfinished += it.unfinished;
+  if (totals) add_totals(it, *totals);
   over(client, now);
+}
+
+void SimulatedClients::add_totals(Client& client, const StreamTotals& totals) {
+  const std::uint64_t sent = this->sent(client);
+  const std::uint64_t wanted = sent - std::min(sent, client.rejected);
+  const std::uint64_t had = std::min(wanted, totals.frames);
+  // Results do not report the length of a gap.
+  (client.gap ? outcome_.shed : outcome_.lost) += wanted - had;
+  outcome_.lost += totals.frames - had;
+  outcome_.unanswered += totals.rows - std::min(totals.rows, client.answered);
 }
 
 void SimulatedClients::broken(std::uint32_t client, std::string_view why, Time now) {

@@ -42,9 +42,11 @@ class SimulatedClients final : public ClientSink {
   void refused(std::uint32_t client, std::string_view why, Time now) override;
   void writable(std::uint32_t client) override;
   void received(std::uint32_t client, const ReceivedResult& result, Time now) override;
+  void text(std::uint32_t client, std::optional<double> end, Time now) override;
+  void finished(std::uint32_t client, Time due, bool failed, Time now) override;
   void message(std::uint32_t client, std::uint64_t number) override;
   void rejected(std::uint32_t client, std::uint64_t frames) override;
-  void closed(std::uint32_t client, std::uint64_t frames, std::uint64_t rows, Time now) override;
+  void closed(std::uint32_t client, std::optional<StreamTotals> totals, Time now) override;
   void broken(std::uint32_t client, std::string_view why, Time now) override;
 
  private:
@@ -55,13 +57,16 @@ class SimulatedClients final : public ClientSink {
     std::uint64_t next = 0;   // packet to send next
     std::uint64_t last = 0;   // packet after the last one of its life
     Time opened{};
-    std::uint64_t begin = 0;     // least position of the next result
-    std::uint64_t seq = 0;       // least number of the next result
-    std::uint64_t answered = 0;  // rows with frames
-    std::uint64_t messages = 0;  // messages of the worker
-    std::uint64_t rejected = 0;  // frames
-    bool gap = false;            // a result had the flag GAP
-    bool late = false;           // send() was false for the next packet
+    std::uint64_t begin = 0;       // least position of the next result
+    std::uint64_t seq = 0;         // least number of the next result
+    std::uint64_t answered = 0;    // rows with frames
+    std::uint64_t messages = 0;    // messages of the worker
+    std::uint64_t covered = 0;     // packets of its stream that text covers
+    std::uint64_t committed = 0;   // packet after the last commit
+    std::uint32_t unfinished = 0;  // commits that the service has not finished
+    std::uint64_t rejected = 0;    // frames
+    bool gap = false;              // a result had the flag GAP
+    bool late = false;             // send() was false for the next packet
   };
   LoadStreamId stream_of(std::uint32_t client) { return {client, at(client).first}; }
   using Turn = std::pair<Time, std::uint32_t>;
@@ -71,7 +76,9 @@ class SimulatedClients final : public ClientSink {
   void open(std::uint32_t client, std::uint64_t first);
   void refuse_pending(Time now);
   void run_turn(std::uint32_t client, Time now);
-  void finish(std::uint32_t client, Time now);
+  void commit(std::uint32_t client, Time due);
+  void finish(std::uint32_t client, Time due, Time now);
+  void add_totals(Client& client, const StreamTotals& totals);
   void over(std::uint32_t client, Time now);
 
   const RunFacts& run_;

@@ -9,10 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "chunker/row.h"
-#include "load/clients/received_result.h"
-#include "schemas/client_codec.h"
-#include "schemas/server_messages.h"
+#include "transport/net/limits.h"
 
 namespace millrace::load {
 
@@ -24,21 +21,19 @@ constexpr std::size_t max_answer = 16 << 10;
 }  // namespace
 
 WebSocketClient::WebSocketClient(FileDescriptor socket, std::unique_ptr<TlsSession> tls,
-                                 std::string request, std::uint32_t client,
+                                 std::string request, std::unique_ptr<ClientSession> session,
                                  WebSocketScratch& scratch)
     : socket_(std::move(socket)),
       tls_(std::move(tls)),
-      client_(client),
+      session_(std::move(session)),
       scratch_(scratch),
       unsent_(std::move(request)) {}
 
 bool WebSocketClient::send(Bytes frames) {
   full_ = !unsent_.empty();
-  if (!full_) write(Opcode::binary, frames);
+  if (!full_) session_->send(frames, *this);
   return !full_;
 }
-
-void WebSocketClient::end() { write(Opcode::text, bytes_in(R"({"type":"end"})")); }
 
 // Returns the number of bytes sent. Ignores errors: the next read returns them.
 std::size_t WebSocketClient::transmit(Bytes bytes) {
@@ -57,9 +52,10 @@ ssize_t WebSocketClient::receive(MutableBytes into) {
   return error && error != net::error::eof ? -1 : static_cast<ssize_t>(size);
 }
 
-void WebSocketClient::write(Opcode opcode, Bytes payload) {
+void WebSocketClient::write(Opcode opcode, std::string_view payload) {
+  close_sent_ = close_sent_ || opcode == Opcode::close;
   scratch_.message.clear();
-  append_frame(scratch_.message, opcode, text_in(payload), scratch_.keys.next());
+  append_frame(scratch_.message, opcode, payload, scratch_.keys.next());
   std::string_view bytes = scratch_.message;
   if (unsent_.empty()) bytes.remove_prefix(transmit(bytes_in(bytes)));
   unsent_.append(bytes);
@@ -83,7 +79,7 @@ void WebSocketClient::connected(ClientSink& sink) {
 
 void WebSocketClient::flush(ClientSink& sink) {
   unsent_.erase(0, transmit(bytes_in(unsent_)));
-  if (unsent_.empty() && std::exchange(full_, false)) sink.writable(client_);
+  if (unsent_.empty() && std::exchange(full_, false)) sink.writable(session_->client());
 }
 
 void WebSocketClient::read(ClientSink& sink) {
@@ -91,19 +87,16 @@ void WebSocketClient::read(ClientSink& sink) {
   const auto size = receive(arrived);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) {
-    if (state_ != State::closing) {
-      if (tls_ && why_.empty()) why_ = tls_->failure();
-      return fail(why_.empty() ? "the service disconnected" : why_, sink);
-    }
-    state_ = State::over;
-    return sink.closed(client_, frames_, rows_, Clock::now());
+    if (session_->has_ended()) return close(Clock::now(), sink);
+    const std::string lost = tls_ ? tls_->failure() : "";
+    return fail(lost.empty() ? "the service disconnected" : lost, sink);
   }
   const Time now = Clock::now();
   MutableBytes bytes = MutableBytes(arrived).first(static_cast<std::size_t>(size));
   std::string partial = std::exchange(unread_, {});
   if (!partial.empty()) bytes = std::as_writable_bytes(std::span(partial.append(text_in(bytes))));
   if (state_ == State::upgrading) bytes = read_upgrade(bytes, now, sink);
-  while (state_ == State::open || state_ == State::closing) {
+  while (state_ == State::open) {
     const auto event = reader_.next(bytes);
     if (!event) break;
     handle(*event, now, sink);
@@ -124,81 +117,54 @@ MutableBytes WebSocketClient::read_upgrade(MutableBytes bytes, Time now, ClientS
     fail("invalid answer to the upgrade", sink);
   } else if (const std::string_view status = text.substr(http.size(), 3); status != "101") {
     state_ = State::over;
-    sink.refused(client_, status, now);
+    sink.refused(session_->client(), status, now);
   } else {
     state_ = State::open;
-    sink.opened(client_, now);
+    session_->start(now, sink);
   }
   return bytes.subspan(length + end.size());
 }
 
 void WebSocketClient::handle(const MessageReader::Event& event, Time now, ClientSink& sink) {
   if (const auto* message = std::get_if<MessageReader::Message>(&event)) {
-    if (message->is_text) return handle_text(text_in(message->bytes), now, sink);
-    return handle_result(message->bytes, now, sink);
-  }
-  if (const auto* ping = std::get_if<MessageReader::Ping>(&event))
-    return write(Opcode::pong, ping->payload);
-  if (const auto* close = std::get_if<MessageReader::Close>(&event))
-    return handle_close(close->code, now, sink);
-  if (std::holds_alternative<MessageReader::Fault>(event))
+    if (!session_->received(message->is_text, message->bytes, now, sink, *this))
+      fail("invalid message from the service", sink);
+  } else if (const auto* ping = std::get_if<MessageReader::Ping>(&event)) {
+    write(Opcode::pong, text_in(ping->payload));
+  } else if (const auto* closed = std::get_if<MessageReader::Close>(&event)) {
+    handle_close(*closed, now, sink);
+  } else if (std::holds_alternative<MessageReader::Fault>(event)) {
     fail("invalid message from the service", sink);
-}
-
-void WebSocketClient::handle_close(std::uint16_t code, Time now, ClientSink& sink) {
-  if (state_ != State::closing)
-    return fail(why_.empty() ? "the service closed the connection" : why_, sink);
-  const std::array answer{static_cast<std::byte>(code >> 8), static_cast<std::byte>(code)};
-  write(Opcode::close, code == 1005 ? Bytes() : Bytes(answer));
-  state_ = State::over;
-  sink.closed(client_, frames_, rows_, now);
-}
-
-void WebSocketClient::handle_result(Bytes message, Time now, ClientSink& sink) {
-  client_protocol::Decoder decoder(max_service_message);
-  const auto decoded = decoder.to_client(message);
-  if (decoded)
-    if (const auto* worker = std::get_if<client_protocol::Message>(&*decoded))
-      return sink.message(client_, worker->number);
-  const auto* result = decoded ? std::get_if<client_protocol::Result>(&*decoded) : nullptr;
-  if (!result) return fail("invalid message from the service", sink);
-  sink.received(client_,
-                {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0, false,
-                 text_in(result->data)},
-                now);
-}
-
-void WebSocketClient::handle_text(std::string_view text, Time now, ClientSink& sink) {
-  if (const auto result = read_result(text)) return sink.received(client_, *result, now);
-  const auto message = parse_server_message(text);
-  if (!message) return fail("invalid message from the service", sink);
-  using Type = ServerMessage::Type;
-  switch (message->type) {
-    case Type::result:
-      return sink.received(
-          client_,
-          {message->seq, message->begin, message->end, (message->flags & flag::gap) != 0,
-           message->kind == Answer::Kind::error, message->data},
-          now);
-    case Type::message: return sink.message(client_, message->number);
-    case Type::rejected: return sink.rejected(client_, message->frames);
-    case Type::error: why_ = message->code; return;
-    case Type::closed:
-      frames_ = message->frames;
-      rows_ = message->chunks;
-      state_ = State::closing;
-      return;
-    default: return;
   }
 }
 
-void WebSocketClient::fail(std::string_view why, ClientSink& sink) {
-  const bool was_open = state_ != State::connecting && state_ != State::upgrading;
+void WebSocketClient::handle_close(const MessageReader::Close& closed, Time now, ClientSink& sink) {
+  const std::array code{static_cast<std::byte>(closed.code >> 8),
+                        static_cast<std::byte>(closed.code)};
+  if (session_->has_ended()) {
+    if (!close_sent_)
+      write(Opcode::close, closed.code == close_codes::none ? "" : text_in(Bytes(code)));
+    return close(now, sink);
+  }
+  std::string why = "the service closed the connection";
+  if (closed.code != close_codes::none) why += ": " + std::to_string(closed.code);
+  if (!closed.reason.empty()) why.append(" ").append(closed.reason);
+  fail(why, sink);
+}
+
+void WebSocketClient::close(Time now, ClientSink& sink) {
   state_ = State::over;
-  if (was_open)
-    sink.broken(client_, why, Clock::now());
+  sink.closed(session_->client(), session_->totals(), now);
+}
+
+// The service's own description of an error has precedence over `why`.
+void WebSocketClient::fail(std::string_view why, ClientSink& sink) {
+  state_ = State::over;
+  if (!session_->why().empty()) why = session_->why();
+  if (session_->is_open())
+    sink.broken(session_->client(), why, Clock::now());
   else
-    sink.refused(client_, why, Clock::now());
+    sink.refused(session_->client(), why, Clock::now());
 }
 
 }  // namespace millrace::load

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "load/clients/load_transport.h"
+#include "load/protocols/client_protocol.h"
 #include "transport/net/limits.h"
 #include "transport/net/tls/tls_session.h"
 #include "transport/websocket/message_reader.h"
@@ -23,20 +23,21 @@ struct WebSocketScratch {
   RandomKeys keys;
 };
 
-// One client's connection (docs/protocol.md), on a non-blocking socket. Does not allocate for a
-// message that is written or read in one call. Confined to one thread.
-class WebSocketClient {
+// One client's connection, on a non-blocking socket. Does not allocate for a message that is
+// written or read in one call. Confined to one thread.
+class WebSocketClient final : FrameWriter {
  public:
   // `socket` is connecting; `tls` is null or a session on it; `request` is the complete header of
-  // the upgrade; `client` is the index of the client. `scratch` must outlive this object.
+  // the upgrade; `session` has the messages of the stream. `scratch` must outlive this object.
   WebSocketClient(FileDescriptor socket, std::unique_ptr<TlsSession> tls, std::string request,
-                  std::uint32_t client, WebSocketScratch& scratch);
+                  std::unique_ptr<ClientSession> session, WebSocketScratch& scratch);
 
   int socket() const { return socket_.get(); }
 
   // False if earlier bytes are not written yet: nothing was sent, and writable() follows.
   [[nodiscard]] bool send(Bytes frames);
-  void end();
+  void commit(Time due) { session_->commit(due, *this); }
+  void end() { session_->end(*this); }
 
   // Reads and writes as the socket allows. False if the connection is over: closed(), refused() or
   // broken() was called.
@@ -48,35 +49,32 @@ class WebSocketClient {
   }
 
  private:
-  enum class State : std::uint8_t { connecting, upgrading, open, closing, over };
+  enum class State : std::uint8_t { connecting, upgrading, open, over };
 
   std::size_t transmit(Bytes bytes);
   ssize_t receive(MutableBytes into);
   // True while TLS must read before it can write: in its handshake.
   bool write_awaits_input() const { return tls_ && tls_->write_awaits() == Socket::wait_read; }
-  void write(Opcode opcode, Bytes payload);
+  void write(Opcode opcode, std::string_view payload) override;
   void flush(ClientSink& sink);
   void connected(ClientSink& sink);
   void read(ClientSink& sink);
   MutableBytes read_upgrade(MutableBytes bytes, Time now, ClientSink& sink);
   void handle(const MessageReader::Event& event, Time now, ClientSink& sink);
-  void handle_close(std::uint16_t code, Time now, ClientSink& sink);
-  void handle_result(Bytes message, Time now, ClientSink& sink);
-  void handle_text(std::string_view text, Time now, ClientSink& sink);
+  void handle_close(const MessageReader::Close& close, Time now, ClientSink& sink);
+  void close(Time now, ClientSink& sink);
   void fail(std::string_view why, ClientSink& sink);
 
   FileDescriptor socket_;
   std::unique_ptr<TlsSession> tls_;  // null: none
-  const std::uint32_t client_;
+  const std::unique_ptr<ClientSession> session_;
   WebSocketScratch& scratch_;
   State state_ = State::connecting;
   bool full_ = false;   // the last send() was false
   std::string unsent_;  // the rest of a message, at first the request
   std::string unread_;  // the first bytes of a frame, or of the answer to the upgrade
   MessageReader reader_{Role::client, max_service_message, 0};
-  std::string why_;           // the code of an error of the service
-  std::uint64_t frames_ = 0;  // the number of frames in a `closed` message
-  std::uint64_t rows_ = 0;    // the number of rows in a `closed` message
+  bool close_sent_ = false;
 };
 
 }  // namespace millrace::load

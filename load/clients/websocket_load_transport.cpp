@@ -13,7 +13,6 @@
 
 #include "load/clients/service_endpoint.h"
 #include "transport/websocket/handshake.h"
-#include "transport/websocket/stream_target.h"
 
 namespace millrace::load {
 
@@ -29,10 +28,11 @@ timespec until(Time time) {
 
 }  // namespace
 
-WebSocketLoadTransport::WebSocketLoadTransport(CheckedAccess access, StreamRequest request,
+WebSocketLoadTransport::WebSocketLoadTransport(CheckedAccess access,
+                                               std::unique_ptr<ClientProtocol> protocol,
                                                std::uint32_t clients)
     : access_(std::move(access)),
-      request_(std::move(request)),
+      protocol_(std::move(protocol)),
       service_(find_endpoint(access_.url())),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       connections_(clients) {
@@ -40,9 +40,8 @@ WebSocketLoadTransport::WebSocketLoadTransport(CheckedAccess access, StreamReque
 }
 
 std::string WebSocketLoadTransport::upgrade(const std::string& name) {
-  request_.id = name;
-  return upgrade_request(access_.url().host_field(), stream_target(request_),
-                         random_key(scratch_.keys), access_.fields());
+  return upgrade_request(access_.url().host_field(), protocol_->target(name),
+                         random_key(scratch_.keys), access_.fields(), protocol_->subprotocol());
 }
 
 void WebSocketLoadTransport::open(std::uint32_t client, const std::string& name) {
@@ -57,7 +56,8 @@ void WebSocketLoadTransport::open(std::uint32_t client, const std::string& name)
   ClientConnection& it = connections_[client];
   ++it.generation;
   auto tls = access_.tls(socket.get());
-  it.client.emplace(std::move(socket), std::move(tls), upgrade(name), client, scratch_);
+  it.client.emplace(std::move(socket), std::move(tls), upgrade(name),
+                    protocol_->session(client, name), scratch_);
   it.watched_to_write = true;
   watch(client, EPOLL_CTL_ADD);
 }
@@ -66,6 +66,11 @@ bool WebSocketLoadTransport::send(std::uint32_t client, Bytes frames) {
   const bool sent = connections_[client].client->send(frames);
   update_watch(client);
   return sent;
+}
+
+void WebSocketLoadTransport::commit(std::uint32_t client, Time due) {
+  connections_[client].client->commit(due);
+  update_watch(client);
 }
 
 void WebSocketLoadTransport::end(std::uint32_t client) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,7 @@
 #include "base/file_descriptor.h"
 #include "load/clients/load_transport.h"
 #include "load/clients/websocket_client.h"
-#include "schemas/stream_request.h"
+#include "load/protocols/client_protocol.h"
 #include "transport/net/net.h"
 #include "transport/websocket/client.h"
 
@@ -19,12 +20,13 @@ namespace millrace::load {
 // thread.
 class WebSocketLoadTransport final : public LoadTransport {
  public:
-  // `request` has the parameters of every stream, except its name. Client indices are below
-  // `clients`. Throws std::runtime_error if the service is not found.
-  WebSocketLoadTransport(CheckedAccess access, StreamRequest request, std::uint32_t clients);
+  // Client indices are below `clients`. Throws std::runtime_error if the service is not found.
+  WebSocketLoadTransport(CheckedAccess access, std::unique_ptr<ClientProtocol> protocol,
+                         std::uint32_t clients);
 
   void open(std::uint32_t client, const std::string& name) override;
   [[nodiscard]] bool send(std::uint32_t client, Bytes frames) override;
+  void commit(std::uint32_t client, Time due) override;
   void end(std::uint32_t client) override;
   void disconnect(std::uint32_t client) override;
   void poll(Time until, ClientSink& sink) override;
@@ -42,7 +44,7 @@ class WebSocketLoadTransport final : public LoadTransport {
   void refuse_unreachable(ClientSink& sink);
 
   const CheckedAccess access_;
-  StreamRequest request_;
+  const std::unique_ptr<ClientProtocol> protocol_;
   const Tcp::endpoint service_;
   FileDescriptor epoll_;
   std::vector<ClientConnection> connections_;

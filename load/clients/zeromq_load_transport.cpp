@@ -152,7 +152,7 @@ void ZeromqLoadTransport::handle(Bytes bytes, ClientSink& sink) {
     if (find(rejected->stream, client)) sink.rejected(client, rejected->frames);
   } else if (const auto* closed = std::get_if<cp::Closed>(&*message)) {
     if (Stream* it = find(closed->stream, client))
-      it->open = false, sink.closed(client, closed->frames, closed->chunks, now);
+      it->open = false, sink.closed(client, StreamTotals{closed->frames, closed->chunks}, now);
   } else if (const auto* error = std::get_if<cp::Error>(&*message)) {
     if (!error->stream) return;
     Stream* it = find(*error->stream, client);

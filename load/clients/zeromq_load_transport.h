@@ -26,6 +26,8 @@ class ZeromqLoadTransport final : public LoadTransport {
 
   void open(std::uint32_t client, const std::string& name) override;
   [[nodiscard]] bool send(std::uint32_t client, Bytes frames) override;
+  // Does nothing: the load has no commits over ZeroMQ.
+  void commit(std::uint32_t, Time) override {}
   void end(std::uint32_t client) override;
   void disconnect(std::uint32_t client) override;
   void poll(Time until, ClientSink& sink) override;

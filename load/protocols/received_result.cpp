@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "load/clients/received_result.h"
+#include "load/protocols/received_result.h"
 
 #include <charconv>
 

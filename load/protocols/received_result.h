@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "load/clients/load_transport.h"
+#include "load/protocols/client_sink.h"
 
 namespace millrace::load {
 

@@ -2,6 +2,7 @@
 #include "load/streams/load_stream_id.h"
 
 #include <charconv>
+#include <initializer_list>
 
 namespace millrace::load {
 
@@ -13,6 +14,14 @@ bool skip_number(std::string_view& text, Number& number) {
   const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return error == std::errc();
+}
+
+void write_numbers(std::string& out, std::initializer_list<std::uint64_t> numbers) {
+  std::string_view separator = "";
+  for (const std::uint64_t number : numbers) {
+    out.append(separator).append(std::to_string(number));
+    separator = "-";
+  }
 }
 
 }  // namespace
@@ -33,9 +42,33 @@ std::optional<LoadStreamId> parse_stream_name(std::string_view run, std::string_
 
 void write_answer(std::string& out, const LoadStreamId& stream, std::uint64_t begin) {
   out = '"';
-  out += std::to_string(stream.client) += '-';
-  out += std::to_string(stream.first) += '-';
-  out += std::to_string(begin) += '"';
+  write_numbers(out, {stream.client, stream.first, begin});
+  out += '"';
+}
+
+void write_word(std::string& out, const LoadStreamId& stream, std::uint64_t begin,
+                std::uint64_t end) {
+  out = "r";
+  write_numbers(out += '-', {stream.client, stream.first, begin, end});
+}
+
+std::optional<RowWord> parse_word(std::string_view word) {
+  if (!word.starts_with('r')) return std::nullopt;
+  word.remove_prefix(1);
+  LoadStreamId stream;
+  RowWord found;
+  if (!skip_number(word, stream.client) || !skip_number(word, stream.first) ||
+      !skip_number(word, found.begin) || !skip_number(word, found.end) || !word.empty())
+    return std::nullopt;
+  return found;
+}
+
+void write_transcript(std::string& out, const LoadStreamId& stream, std::uint64_t begin,
+                      std::uint64_t end) {
+  std::string word;
+  write_word(word, stream, begin, end);
+  out = R"({"text":")";
+  out.append(word) += R"(","final":true})";
 }
 
 }  // namespace millrace::load

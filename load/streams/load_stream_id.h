@@ -28,13 +28,27 @@ std::optional<LoadStreamId> parse_stream_name(std::string_view run, std::string_
 // value. It is different for each row of a run.
 void write_answer(std::string& out, const LoadStreamId& stream, std::uint64_t begin);
 
+// The word that the own worker answers to a row as a transcript, and its inverse, which returns the
+// row's body. A word is different for each row of a run, and has no spaces.
+void write_word(std::string& out, const LoadStreamId& stream, std::uint64_t begin,
+                std::uint64_t end);
+struct RowWord {
+  std::uint64_t begin = 0, end = 0;
+};
+std::optional<RowWord> parse_word(std::string_view word);
+// The transcript of a row, with this word: JSON.
+void write_transcript(std::string& out, const LoadStreamId& stream, std::uint64_t begin,
+                      std::uint64_t end);
+
 // The facts of a run that all its threads share.
 struct RunFacts {
   const Schedule& schedule;
   const Content& content;
   std::string name;
-  bool answered = false;       // the own worker answers each row with write_answer()
+  bool answered = false;       // the own worker answers each row
+  bool transcribed = false;    // with write_transcript() instead of write_answer()
   std::uint32_t messages = 0;  // that the own worker sends for each row with frames
+  std::uint64_t commit = 0;    // least number of packets between two commits; 0: no commits
 };
 
 }  // namespace millrace::load

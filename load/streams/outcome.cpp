@@ -20,8 +20,13 @@ void ClientOutcome::add(const ClientOutcome& other) {
   repeated += other.repeated;
   shed += other.shed;
   failed += other.failed;
+  commits += other.commits;
+  finished += other.finished;
+  unfinished += other.unfinished;
   lateness.add(other.lateness);
   results.add(other.results);
+  texts.add(other.texts);
+  finals.add(other.finals);
   disconnects.insert(other.disconnects.begin(), other.disconnects.end());
 }
 

@@ -41,7 +41,8 @@ class Windows {
 
 // The traffic as seen by the clients. Counts are of the whole run, times of the measured time only.
 struct ClientOutcome {
-  explicit ClientOutcome(const Schedule& schedule) : lateness(schedule), results(schedule) {}
+  explicit ClientOutcome(const Schedule& schedule)
+      : lateness(schedule), results(schedule), texts(schedule), finals(schedule) {}
 
   std::uint64_t opened = 0;                      // streams
   std::map<std::string, std::uint64_t> refused;  // streams, by the reason
@@ -56,15 +57,21 @@ struct ClientOutcome {
   std::uint64_t lost = 0;
   // Rows of the ended streams, as the service counts them, without a result.
   std::uint64_t unanswered = 0;
-  std::uint64_t answered = 0;  // results
+  std::uint64_t answered = 0;  // results, and texts that do not identify their rows
   std::uint64_t messages = 0;  // messages of the worker
   std::uint64_t wrong = 0;     // results with the answer or position of another row
   std::uint64_t repeated = 0;  // duplicate results or messages, or out of order
   std::uint64_t shed = 0;      // frames that the service reports as a gap
   std::uint64_t failed = 0;    // results that are an error
+  std::uint64_t commits = 0;
+  std::uint64_t finished = 0;    // commits that the service has finished
+  std::uint64_t unfinished = 0;  // commits of the ended streams that it has not finished
 
   Windows lateness;  // delay of sending after the due time, caused by the generator
   Windows results;   // from the due time until the client read the result
+  // Text with an unknown position: from the due time of the packet that was sent last.
+  Windows texts;
+  Windows finals;  // from the due time of a commit until the client read that it is finished
   std::map<LoadStreamId, Time> disconnects;  // in the measured time
 
   void add(const ClientOutcome& other);
@@ -76,6 +83,7 @@ struct WorkerOutcome {
 
   std::uint64_t batches = 0;
   std::uint64_t framed = 0;    // rows with frames
+  std::uint64_t closing = 0;   // those of them that are the last row of their stream
   std::uint64_t lost = 0;      // frames missing before a row, without those that its gap reports
   std::uint64_t shed = 0;      // frames that the gap of a row reports
   std::uint64_t repeated = 0;  // duplicate rows, or rows out of order

@@ -23,6 +23,8 @@ struct LoadPlan {
   Duration jitter{};  // longest random delay of a packet
   // Mean lifetime of a stream, which another one replaces. Nullopt: the whole run.
   std::optional<Duration> life = {};
+  // Least audio between two commits of a stream, which also commits at its end. Nullopt: none.
+  std::optional<Duration> commit = {};
   double aborts = 0;  // fraction of streams with a life that disconnect without an end
   Duration warm_up = std::chrono::seconds(1);  // before the measured time: fills caches and pools
   Duration length = std::chrono::seconds(10);  // the measured time

@@ -46,6 +46,7 @@ TEST_CASE_METHOD(EvaluationFixture, "a run with any fault at either end is not w
   SECTION("of another run") { report.worker->unknown = 1; }
   SECTION("neither END nor ABORT") { report.worker->unended = 1; }
   SECTION("END of a stream that disconnected") { report.worker->ended = 1; }
+  SECTION("a commit without a final") { report.clients.unfinished = 1; }
   SECTION("unanswered") { report.clients.unanswered = 1; }
   CHECK_FALSE(is_whole(report));
 }
@@ -54,6 +55,33 @@ TEST_CASE_METHOD(EvaluationFixture, "without a worker that answers, no answer is
   report.answered = false;
   report.clients.unanswered = 10;
   CHECK(is_whole(report));
+}
+
+TEST_CASE_METHOD(EvaluationFixture, "without totals, the rows of the own worker must be answered") {
+  report.spoken = Spoken::openai;
+  report.worker->framed = 110;
+  report.worker->closing = 10;  // OpenAI's clients have left
+  report.clients.answered = 100;
+  CHECK(is_whole(report));
+  CHECK(unanswered_rows(report) == 0);
+  report.clients.answered = 99;
+  CHECK(unanswered_rows(report) == 1);
+  CHECK_FALSE(is_whole(report));
+  report.spoken = Spoken::deepgram;
+  CHECK(unanswered_rows(report) == 11);
+}
+
+TEST_CASE_METHOD(EvaluationFixture, "Deepgram need not answer every commit") {
+  report.spoken = Spoken::deepgram;
+  report.answered = false;
+  report.clients.unfinished = 3;
+  CHECK(is_whole(report));
+}
+
+TEST_CASE_METHOD(EvaluationFixture, "without results, the finals count for a bound") {
+  report.clients.finals.add(due, due + 4ms);
+  report.clients.texts.add(due, due + 9ms);
+  CHECK(p99_of(report) == 4ms);
 }
 
 TEST_CASE_METHOD(EvaluationFixture, "frames that a row reports as shed are not lost") {

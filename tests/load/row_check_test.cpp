@@ -219,6 +219,37 @@ TEST_CASE("every row has a different answer, and rows of another run have none")
   CHECK(answer == "null");
 }
 
+TEST_CASE("a transcript has a word for its row, and is final") {
+  CheckedRows at;
+  at.run.transcribed = true;
+  std::string answer;
+  at.row_check.answer(at.row(2), answer);
+  CHECK(answer == R"({"text":"r-1-5-3200-4800","final":true})");
+}
+
+TEST_CASE("where the protocol has no names, a string in the options is the name of the stream") {
+  const StreamId other{78};
+  const auto opened = [&](std::string_view options) {
+    CheckedRows at;
+    at.row_check.open(other, "s1", options);
+    return at.seen().unended == 2;
+  };
+  CHECK(opened(R"({"model":"m","prompt":"run-2-5"})"));
+  CHECK(opened(R"({"keyterm":["run-2-5"]})"));
+  for (const char* none : {"", "{}", R"({"prompt":"ran-2-5"})", R"({"prompt":"run-2"})",
+                           R"({"prompt":"run-2-5-6"})", R"({"prompt":"run-99-5"})"})
+    CHECK_FALSE(opened(none));
+}
+
+TEST_CASE("the last rows of streams are counted, if they have frames") {
+  CheckedRows at;
+  RowEntry last = at.row(0);
+  last.flags = flag::end | flag::last;
+  at.add(last);
+  CHECK(at.seen().closing == 1);
+  CHECK(at.seen().framed == 1);
+}
+
 TEST_CASE(
     "in step, the time of each packet ends with its last row, also after rows of the next one") {
   CheckedRows at(Phase::step);

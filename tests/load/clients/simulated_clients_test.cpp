@@ -1,66 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "load/clients/simulated_clients.h"
-
 #include <catch2/catch.hpp>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
+
+#include "tests/load/clients/simulated_clients_fixture.h"
 
 using namespace millrace;
 using namespace millrace::load;
-using namespace std::chrono_literals;
-
-namespace {
-
-const Time first_time{1h};
-
-// Records the calls of the clients; the test calls the clients as their sink.
-class ScriptedTransport final : public LoadTransport {
- public:
-  void open(std::uint32_t client, const std::string& name) override { opened[client] = name; }
-  bool send(std::uint32_t client, Bytes) override {
-    if (full.contains(client)) return false;
-    ++sent[client];
-    return true;
-  }
-  void end(std::uint32_t client) override { ended.push_back(client); }
-  void disconnect(std::uint32_t client) override { disconnected.push_back(client); }
-  void poll(Time, ClientSink&) override {}
-
-  std::map<std::uint32_t, std::string> opened;
-  std::map<std::uint32_t, int> sent;
-  std::set<std::uint32_t> full;
-  std::vector<std::uint32_t> ended, disconnected;
-};
-
-struct SimulatedClientsFixture {
-  explicit SimulatedClientsFixture(const LoadPlan& plan)
-      : schedule(plan), clients(run, 0, 1, transport) {}
-
-  // Opens every stream and starts the schedule.
-  void begin() {
-    while (clients.continue_opening(first_time)) open_all();
-    schedule.start(first_time);
-  }
-  void open_all() {
-    for (const auto& [client, name] : std::exchange(transport.opened, {})) {
-      names.push_back(name);
-      clients.opened(client, first_time);
-    }
-  }
-
-  Schedule schedule;
-  Content content{schedule, FrameType{}};
-  RunFacts run{schedule, content, "run", true};
-  ScriptedTransport transport;
-  SimulatedClients clients;
-  std::vector<std::string> names;
-};
-
-const LoadPlan two{.streams = 2, .warm_up = 0s, .length = 1s};
-
-}  // namespace
 
 TEST_CASE("a stream's name identifies its client and first packet") {
   const std::string name = stream_name("b12", {9999, 41});
@@ -109,9 +53,9 @@ TEST_CASE("streams end after the schedule, and the run is over when they are clo
   CHECK(at.clients.advance(first_time + 2s));
   CHECK(at.transport.sent == std::map<std::uint32_t, int>{{0, 12}, {1, 12}});
   CHECK(at.transport.ended == std::vector<std::uint32_t>{0, 1});
-  at.clients.closed(0, 12 * 1600, 0, first_time + 2s);
+  at.clients.closed(0, StreamTotals{12 * 1600, 0}, first_time + 2s);
   CHECK(at.clients.advance(first_time + 2s));
-  at.clients.closed(1, 11 * 1600, 0, first_time + 2s);
+  at.clients.closed(1, StreamTotals{11 * 1600, 0}, first_time + 2s);
   CHECK_FALSE(at.clients.advance(first_time + 2s));
   const ClientOutcome& outcome = at.clients.outcome();
   CHECK(outcome.packets == 24);
@@ -125,7 +69,8 @@ TEST_CASE("if all streams are closed early, the run is over at the end of the sc
   at.begin();
   const Time closed = at.schedule.last() - 10ms;
   at.clients.advance(closed);
-  for (const std::uint32_t client : {0u, 1u}) at.clients.closed(client, 12 * 1600, 12, closed);
+  for (const std::uint32_t client : {0u, 1u})
+    at.clients.closed(client, StreamTotals{12 * 1600, 12}, closed);
   CHECK(at.clients.advance(closed) == at.schedule.last());
   CHECK_FALSE(at.clients.advance(at.schedule.last()));
 }
@@ -149,7 +94,7 @@ TEST_CASE("a stream whose life is over is replaced by another one of its client"
   at.clients.advance(last);
   REQUIRE(at.transport.ended.size() == 1);
   CHECK(at.transport.sent[0] == static_cast<int>(packets));
-  at.clients.closed(0, packets * 1600, packets, last + 1ms);
+  at.clients.closed(0, StreamTotals{packets * 1600, packets}, last + 1ms);
   at.clients.advance(last + 1ms);
   CHECK(at.transport.opened[0] == stream_name("run", {0, packets}));
 }
@@ -186,7 +131,7 @@ TEST_CASE("duplicate and late results are counted as repeated") {
   at.clients.received(0, {.seq = 1, .begin = 1600, .end = 3200}, first_time);
   CHECK(at.clients.outcome().answered == 4);
   CHECK(at.clients.outcome().repeated == 2);
-  at.clients.closed(0, 12 * 1600, 12, first_time + 2s);
+  at.clients.closed(0, StreamTotals{12 * 1600, 12}, first_time + 2s);
   CHECK(at.clients.outcome().unanswered == 10);
 }
 
@@ -205,7 +150,7 @@ TEST_CASE("a result of frames that were not sent is wrong, and answers no row") 
   at.begin();
   at.clients.advance(first_time + 2s);
   at.clients.received(0, {.seq = 0, .begin = 0, .end = 12 * 1600 + 1}, first_time);
-  at.clients.closed(0, 12 * 1600, 1, first_time + 2s);
+  at.clients.closed(0, StreamTotals{12 * 1600, 1}, first_time + 2s);
   CHECK(at.clients.outcome().wrong == 1);
   CHECK(at.clients.outcome().unanswered == 1);
   CHECK(at.clients.outcome().results.all().count() == 0);
@@ -216,8 +161,8 @@ TEST_CASE("missing frames are shed if a result has a gap, otherwise lost") {
   at.begin();
   at.clients.advance(first_time + 2s);
   at.clients.received(0, {.seq = 1, .begin = 3200, .end = 4800, .gap = true}, first_time);
-  at.clients.closed(0, 10 * 1600, 9, first_time + 2s);
-  at.clients.closed(1, 11 * 1600, 11, first_time + 2s);
+  at.clients.closed(0, StreamTotals{10 * 1600, 9}, first_time + 2s);
+  at.clients.closed(1, StreamTotals{11 * 1600, 11}, first_time + 2s);
   CHECK(at.clients.outcome().shed == 2 * 1600);
   CHECK(at.clients.outcome().lost == 1600);
 }
@@ -227,7 +172,7 @@ TEST_CASE("a stream that ends unexpectedly is broken, and is not replaced") {
   at.begin();
   at.clients.advance(first_time + 50ms);
   at.clients.broken(0, "the service disconnected", first_time + 60ms);
-  at.clients.closed(1, 1600, 1, first_time + 60ms);
+  at.clients.closed(1, StreamTotals{1600, 1}, first_time + 60ms);
   CHECK(at.clients.outcome().broken == 2);
   CHECK(at.clients.outcome().ended == 0);
   at.clients.advance(first_time + 500ms);
@@ -294,8 +239,8 @@ TEST_CASE("more frames than were sent count as lost, like fewer") {
   SimulatedClientsFixture at(two);
   at.begin();
   at.clients.advance(first_time + 2s);
-  at.clients.closed(0, 12 * 1600 + 7, 12, first_time + 2s);
-  at.clients.closed(1, 12 * 1600 - 7, 12, first_time + 2s);
+  at.clients.closed(0, StreamTotals{12 * 1600 + 7, 12}, first_time + 2s);
+  at.clients.closed(1, StreamTotals{12 * 1600 - 7, 12}, first_time + 2s);
   CHECK(at.clients.outcome().lost == 14);
 }
 

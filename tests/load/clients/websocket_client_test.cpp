@@ -7,41 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "load/protocols/millrace_v1.h"
+#include "tests/load/recording_sink.h"
+
 using namespace millrace;
 using namespace millrace::load;
 
 namespace {
-
-struct RecordingSink final : ClientSink {
-  void opened(std::uint32_t, Time) override { record += "opened "; }
-  void refused(std::uint32_t, std::string_view why, Time) override {
-    record += "refused:" + std::string(why) + " ";
-  }
-  void writable(std::uint32_t) override { record += "writable "; }
-  void received(std::uint32_t, const ReceivedResult& result, Time) override {
-    record += "result:" + std::to_string(result.seq) + " ";
-  }
-  void message(std::uint32_t, std::uint64_t number) override {
-    record += "message:" + std::to_string(number) + " ";
-  }
-  void rejected(std::uint32_t, std::uint64_t frames) override {
-    record += "rejected:" + std::to_string(frames) + " ";
-  }
-  void closed(std::uint32_t, std::uint64_t frames, std::uint64_t rows, Time) override {
-    record += "closed:" + std::to_string(frames) + "/" + std::to_string(rows) + " ";
-  }
-  void broken(std::uint32_t, std::string_view why, Time) override {
-    record += "broken:" + std::string(why) + " ";
-  }
-  std::string record;
-};
 
 // A client and the other end of its connection.
 struct Pair {
   Pair() {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    client.emplace(FileDescriptor(ends[0]), nullptr, "GET / HTTP/1.1\r\n\r\n", 5, scratch);
+    client.emplace(FileDescriptor(ends[0]), nullptr, "GET / HTTP/1.1\r\n\r\n",
+                   protocol.session(5, "s"), scratch);
     service = FileDescriptor(ends[1]);
   }
 
@@ -66,6 +46,7 @@ struct Pair {
             "opened ");
   }
 
+  MillraceV1 protocol{{}};
   WebSocketScratch scratch;
   std::optional<WebSocketClient> client;
   FileDescriptor service;
@@ -140,6 +121,12 @@ TEST_CASE("any other end is broken, with the error code of the service") {
     pair.open();
     CHECK(pair.effect_of(text(R"({"type":"error","code":"no_worker","message":"m"})") +
                          "\x88\x02\x03\xe8") == "broken:no_worker ");
+  }
+  SECTION("a close with a code and a reason") {
+    Pair pair;
+    pair.open();
+    CHECK(pair.effect_of("\x88\x0a\x03\xf3NET-0001") ==
+          "broken:the service closed the connection: 1011 NET-0001 ");
   }
   SECTION("a lost connection") {
     Pair pair;
