@@ -40,7 +40,7 @@ struct SegmentEnd {
   std::uint64_t position = 0;           // the number of frames of the pipeline that complete it
   double rate = 16000;                  // frames per second
   std::optional<std::uint64_t> mark{};  // mark of the flush that ended the segment
-  bool is_end = false;                  // the end of the stream
+  bool by_endpoint = false;             // an endpoint ended the segment
 };
 
 // The place of a message of a worker among those to its client.

@@ -2,6 +2,7 @@
 #include "streams/row_cutter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 
@@ -37,9 +38,11 @@ void RowCutter::add(const Event& event, Time arrived, StreamTap* tap, Bytes text
 std::optional<ReadyRow> RowCutter::next(std::optional<Duration> waited, Time now, StreamTap* tap) {
   const auto row = cutter_.next(waited, [&](const Event& decision) {
     arrived_ = now;
+    endpoint_ |= decision.cause == Cause::endpoint;
     if (tap) tap->event(decision, now, {});
   });
   if (!row) return std::nullopt;
+  if (row->is(flag::last)) ended_by_endpoint_ = std::exchange(endpoint_, false);
   const std::uint64_t window = cutter_.index(row->window_begin());
   rows_.add(*row, window, now);
   ReadyRow ready{.row = *row, .window = {}, .arrived = arrived_, .ready = now};

@@ -43,6 +43,8 @@ class RowCutter {
   void on_worker_endpoint(std::uint64_t seq) { cutter_.on_worker_endpoint(seq); }
   // See Cutter::speech_began() and lost_detector().
   bool speech_began() { return cutter_.speech_began(); }
+  // True if an endpoint ended the segment of the LAST row that was cut last.
+  bool ended_by_endpoint() const { return ended_by_endpoint_; }
   bool lost_detector() { return cutter_.lost_detector(); }
   std::uint32_t body_size() const { return cutter_.body_size(); }
 
@@ -69,6 +71,8 @@ class RowCutter {
   std::uint64_t added_ = 0;  // index after the last frame of the events so far
   Time arrived_;             // when the event added last was read
   std::uint64_t chunks_ = 0;
+  bool endpoint_ = false;  // an endpoint was decided, and its LAST row is not cut yet
+  bool ended_by_endpoint_ = false;
 };
 
 }  // namespace millrace

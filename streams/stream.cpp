@@ -230,7 +230,7 @@ void Stream::report_segment(const Row& last) {
                           .position = last.end() + last.right,
                           .rate = settings_.type.rate,
                           .mark = last.mark,
-                          .is_end = last.is(flag::end)});
+                          .by_endpoint = cutter_.ended_by_endpoint()});
 }
 
 // The detector decides at the end of each 10 ms.

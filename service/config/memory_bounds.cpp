@@ -18,7 +18,6 @@
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
-#include "transport/sessions/openai/openai.h"
 #include "transport/sessions/zeromq/zeromq_server.h"
 #include "transport/websocket/read_ahead.h"
 #include "transport/zeromq/zmtp_output.h"
@@ -104,9 +103,9 @@ constexpr std::size_t recorded_stream_bytes = std::size_t{8} << 10;
 // the frames of its coroutines. tests/system/many_clients_test.py measures it.
 constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 
-// The longest message of an OpenAI client, and its audio, three bytes for four characters, of which
-// the stream has taken nothing yet.
-constexpr std::size_t openai_message_bytes = longest_openai_message / 4 * 7;
+// The longest message of a client of another vendor's protocol, and its audio, of which the stream
+// has taken nothing yet.
+constexpr std::size_t vendor_message_bytes = 2 * longest_vendor_message;
 
 // Memory of one stream's ready rows and of the events that wait to become rows.
 constexpr std::size_t row_bytes =
@@ -179,9 +178,8 @@ MemoryBounds memory_bounds(const Options& options) {
                                                              ZeromqRouter::read_at_once}));
     most.results = sum(most.results, product({connections, ZmtpOutput::full}));
   }
-  for (const ProtocolOptions& protocol : options.protocols)
-    if (protocol.name == ProtocolOptions::Name::openai)
-      most.streams = sum(most.streams, product({options.limits.connections, openai_message_bytes}));
+  if (!options.protocols.empty())
+    most.streams = sum(most.streams, product({options.limits.connections, vendor_message_bytes}));
   const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
   most.sockets =
       product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});

@@ -96,6 +96,12 @@ TEST_CASE("the first speech of each segment is reported with its time") {
   CHECK(live.client.speech[0] == Approx(0.2).margin(0.05));
   CHECK(live.client.speech[1] == Approx(2.2).margin(0.05));
   CHECK(live.client.marks.size() == 2);
+  CHECK(live.client.endpoints == 2);
+  live.stream.gap(5, live.now);
+  live.stream.frames(bytes_of(std::span<const std::int16_t>(audio)), live.now);
+  live.stream.gap(5, live.now);
+  CHECK(live.client.marks.size() > 2);
+  CHECK(live.client.endpoints == live.stats.endpoints[EndpointReason::silence].value());
 }
 
 TEST_CASE("a client that does not follow its rows receives none of this") {

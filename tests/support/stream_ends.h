@@ -68,6 +68,7 @@ class CapturedClient : public ClientOutput {
   void segment_ended(const SegmentEnd& end) override {
     said.push_back("segment " + std::to_string(end.seq) + " at " + std::to_string(end.position));
     marks.push_back(end.mark);
+    endpoints += end.by_endpoint ? 1 : 0;
   }
   void settled(std::uint64_t frames) override {
     if (std::exchange(settled_frames, frames) != frames)
@@ -87,6 +88,7 @@ class CapturedClient : public ClientOutput {
   bool& follows = follows_rows_;
   std::vector<double> speech;                       // in seconds of the stream
   std::vector<std::optional<std::uint64_t>> marks;  // of the segments that ended
+  std::size_t endpoints = 0;                        // segments that an endpoint ended
   std::uint64_t settled_frames = 0;
   bool has_no_memory = false;  // for results and messages
 };

@@ -10,6 +10,10 @@ namespace millrace {
 // The longest message that the service sends and the client libraries accept, in bytes.
 inline constexpr std::size_t max_service_message = std::size_t{16} << 20;
 
+// The longest message of a client of another vendor's protocol, in bytes: such clients may send
+// many seconds of audio at once.
+inline constexpr std::size_t longest_vendor_message = std::size_t{1} << 20;
+
 // Limits of one client connection (docs/protocol.md). They are always on. Sizes are in bytes.
 struct ConnectionLimits {
   std::size_t message = 64 * 1024;                     // longest message received

@@ -114,7 +114,7 @@ pipeline = "vad"
 name = "deepgram"
 pipeline = "vad"
 
-# memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 1.831 GiB, streams 18.45 GiB, sockets 3.85 GiB
+# memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 1.831 GiB, streams 20.9 GiB, sockets 3.85 GiB
 )");
 }
 

@@ -17,10 +17,9 @@ constexpr std::uint64_t finalize_mark = 1;
 }  // namespace
 
 DeepgramConversation::DeepgramConversation(SessionScope& scope, std::string peer,
-                                           const ListenSettings& settings, std::string request_id)
-    : Conversation(scope, std::move(peer)),
-      settings_(settings),
-      request_id_(std::move(request_id)) {
+                                           const ListenSettings::Reports& reports,
+                                           std::string request_id)
+    : Conversation(scope, std::move(peer)), reports_(reports), request_id_(std::move(request_id)) {
   follows_rows_ = true;
 }
 
@@ -74,17 +73,17 @@ void DeepgramConversation::result(const ResultHead& head, const Answer& answer) 
   const bool is_last = ended && ended->at.seq == head.seq;
   Segment& segment = ended ? ended->segment : segments_.current();
   const double begin = static_cast<double>(head.begin) / head.rate;
+  // The text of a worker that was lost is not in the next one.
+  const bool anew = (head.flags & flag::reset) != 0 && !segment.latest.text.empty();
+  if (anew) send_results(segment, {.is_final = true});
   if (auto transcript = transcript_of(answer, is_last)) {
-    // The text of a worker that was lost is not in the next one.
-    const bool anew = (head.flags & flag::reset) != 0 && !segment.latest.text.empty();
-    if (anew) send_results(segment, {.is_final = true});
     if ((head.flags & flag::segment) != 0) segment.begin = begin;
     segment.end = static_cast<double>(head.end) / head.rate;
     segment.latest = std::move(*transcript);
     if (!segment.speech && !segment.latest.text.empty()) segment.speech = begin;
     report_speech(segment);
     const bool is_final = segment.latest.final;
-    if (!is_last && (is_final || settings_.interim_results))
+    if (!is_last && (is_final || reports_.interim_results))
       send_results(segment, {.is_final = is_final});
   }
   if (is_last) {
@@ -102,9 +101,8 @@ void DeepgramConversation::speech_began(double seconds) {
 }
 
 void DeepgramConversation::segment_ended(const SegmentEnd& end) {
-  rate_ = end.rate;
-  const double seconds = static_cast<double>(end.position) / end.rate;
-  segments_.end(end, {.begin = seconds, .end = seconds});
+  duration_ = static_cast<double>(end.position) / end.rate;
+  segments_.end(end, {.begin = duration_, .end = duration_});
 }
 
 void DeepgramConversation::settled(std::uint64_t frames) {
@@ -131,21 +129,21 @@ void DeepgramConversation::error(ErrorCode code, std::string_view message) {
   queue().close(code);
 }
 
-void DeepgramConversation::closed(std::uint64_t frames, std::uint64_t, bool drained) {
+void DeepgramConversation::closed(std::uint64_t, std::uint64_t, bool drained) {
   segments_.finish_all([this](Ended& ended) { finish(ended); });
   send([&](std::string& out) {
     append_string(out += R"({"type":"Metadata","transaction_key":"deprecated","request_id":)",
                   request_id_);
     out.append(R"(,"sha256":")").append(64, '0');
     out += R"(","created":"1970-01-01T00:00:00.000Z","duration":)";
-    append_seconds(out, static_cast<double>(frames) / rate_);
+    append_seconds(out, duration_);
     out += R"(,"channels":1,"models":[],"model_info":{}})";
   });
   queue().close(drained);
 }
 
 void DeepgramConversation::report_speech(Segment& segment) {
-  if (segment.speech && !std::exchange(segment.is_reported, true) && settings_.speech_starts)
+  if (segment.speech && !std::exchange(segment.is_reported, true) && reports_.speech_starts)
     send_event(R"("SpeechStarted","channel":[0,1],"timestamp":)", *segment.speech);
 }
 
@@ -166,12 +164,11 @@ void DeepgramConversation::finish(Ended& ended) {
   auto& [segment, at] = ended;
   segment.end = std::max(segment.end, static_cast<double>(at.position) / at.rate);
   const bool by_client = at.mark.has_value();
-  const bool by_endpoint = !by_client && !at.is_end;
   const bool has_more = segment.speech || segment.last_word_end || !segment.latest.text.empty();
   if (by_client || has_more)
     send_results(segment,
-                 {.is_final = true, .speech_final = by_endpoint, .from_finalize = by_client});
-  if (by_endpoint && segment.last_word_end && settings_.utterance_ends)
+                 {.is_final = true, .speech_final = at.by_endpoint, .from_finalize = by_client});
+  if (at.by_endpoint && segment.last_word_end && reports_.utterance_ends)
     send_event(R"("UtteranceEnd","channel":[0,1],"last_word_end":)", *segment.last_word_end);
   if (segments_.all_finished()) report_speech(segments_.current());
 }

@@ -20,8 +20,8 @@ namespace millrace {
 class DeepgramConversation final : public Conversation {
  public:
   // The caller calls open() next.
-  DeepgramConversation(SessionScope& scope, std::string peer, const ListenSettings& settings,
-                       std::string request_id);
+  DeepgramConversation(SessionScope& scope, std::string peer,
+                       const ListenSettings::Reports& reports, std::string request_id);
 
   using Conversation::open;
   void received(const Connection::Message& message) override;
@@ -71,13 +71,13 @@ class DeepgramConversation final : public Conversation {
   void send_event(std::string_view members, double seconds);
   void send_error(std::string_view variant, std::string_view code, std::string_view message);
 
-  const ListenSettings settings_;
+  const ListenSettings::Reports reports_;
   const std::string request_id_;
   std::string metadata_;  // JSON, of each result
   FollowedSegments<Segment> segments_{Segment{}};
   FramesInPieces pieces_;
-  double rate_ = 1;     // frames per second, once a segment has ended
-  bool ended_ = false;  // the client has ended its stream
+  double duration_ = 0;  // seconds up to the end of the last segment
+  bool ended_ = false;   // the client has ended its stream
 };
 
 }  // namespace millrace

@@ -30,6 +30,8 @@ std::string_view error_code(unsigned status) {
 RequestError translated(RequestError error) {
   if (error.status == 415) error.status = 400;
   if (error.parameter == "rate") error.parameter = "sample_rate";
+  if (error.parameter == "format") error.parameter = "encoding";
+  if (error.parameter == "channel") error.parameter = "channels";
   return error;
 }
 
@@ -47,11 +49,11 @@ Result<WebSocketProtocol::Accepted, RequestError> Deepgram::accept(const HttpQue
   StreamRequest& request = settings->request;
   const auto refused = admission_.refusal(request);
   if (refused && refused->parameter == "endpoint") request.ends = {.by = SegmentEnds::By::client};
-  auto conversation = std::make_unique<DeepgramConversation>(scope, std::string(peer), *settings,
-                                                             request_id(scope));
+  auto conversation = std::make_unique<DeepgramConversation>(scope, std::string(peer),
+                                                             settings->reports, request_id(scope));
   if (auto error = conversation->open(admission_, std::move(request)))
     return translated(std::move(*error));
-  return Accepted{std::move(*upgrade), std::move(conversation)};
+  return Accepted{std::move(*upgrade), std::move(conversation), longest_vendor_message};
 }
 
 HttpAnswer Deepgram::answer(const RequestError& error, SessionScope& scope) const {

@@ -61,15 +61,15 @@ Wrong read(ListenSettings& to, std::string_view name, std::string_view value) {
   const auto number = number_in<std::uint32_t>(value);
   if (name == "encoding") return read_encoding(to.request, value);
   if (name == "endpointing") return read_endpointing(to.request.ends, value);
-  if (name == "interim_results") return read_switch(to.interim_results, value);
-  if (name == "vad_events") return read_switch(to.speech_starts, value);
+  if (name == "interim_results") return read_switch(to.reports.interim_results, value);
+  if (name == "vad_events") return read_switch(to.reports.speech_starts, value);
   if (name == "callback") return "must be absent: results are sent over this connection";
   if (name == "channels")
     return value == "1" ? Wrong() : "must be 1: the audio of a stream has one channel";
   if (name == "multichannel")
     return value == "false" ? Wrong() : "must be false: the audio of a stream has one channel";
   if (name == "utterance_end_ms") {
-    to.utterance_ends = number.value_or(0) > 0;
+    to.reports.utterance_ends = number.value_or(0) > 0;
     return number ? Wrong() : "must be a number of milliseconds";
   }
   to.request.rate = number;

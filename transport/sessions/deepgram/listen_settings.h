@@ -12,10 +12,15 @@ namespace millrace {
 
 // The parameters of a request of Deepgram's live protocol.
 struct ListenSettings {
-  StreamRequest request{};       // its segments end by voice, or only by the client
-  bool interim_results = false;  // results that are not final are sent
-  bool speech_starts = false;    // the begin of speech is reported: `vad_events`
-  bool utterance_ends = false;   // the end of an utterance is reported: `utterance_end_ms`
+  // The messages that are sent beside final results.
+  struct Reports {
+    bool interim_results = false;  // results that are not final
+    bool speech_starts = false;    // the begin of speech: `vad_events`
+    bool utterance_ends = false;   // the end of an utterance: `utterance_end_ms`
+  };
+
+  StreamRequest request{};  // its segments end by voice, or only by the client
+  Reports reports{};
 };
 
 // The parameters of "/v1/listen?name=value&…". Parameters that mean nothing here are ignored.

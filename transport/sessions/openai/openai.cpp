@@ -30,7 +30,7 @@ Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery
   return Accepted{
       std::move(*upgrade),
       std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),
-      longest_openai_message};
+      longest_vendor_message};
 }
 
 HttpAnswer OpenAi::answer(const RequestError& error, SessionScope&) const {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <utility>
 
 #include "transport/sessions/conversation.h"
 #include "transport/sessions/model_pipelines.h"
 
 namespace millrace {
-
-// The most bytes of a message of OpenAI's clients, which has the audio of many seconds as text.
-inline constexpr std::size_t longest_openai_message = std::size_t{1} << 20;
 
 // OpenAI's Realtime transcription: GET /v1/realtime. The parameter `model` chooses the pipeline of
 // the first stream; other parameters are ignored. Confined to one thread.

@@ -11,11 +11,13 @@ namespace millrace {
 // only grows. Several final texts of a segment become one. Confined to one thread.
 class SegmentText {
  public:
-  // Adds the transcript of the next row. `anew`: it does not contain the text before.
-  void add(Transcript transcript, bool anew) {
-    if (anew || latest_.final) keep();
+  // Adds the transcript of the next row.
+  void add(Transcript transcript) {
+    if (latest_.final) keep();
     latest_ = std::move(transcript);
   }
+  // Later transcripts do not contain the text so far.
+  void begin_anew() { keep(); }
   bool empty() const { return kept_.empty() && latest_.text.empty(); }
   std::string text() const { return joined(latest_.text); }
   // The text that became stable since the last call; with `all` the rest of the text. Empty if the

@@ -12,9 +12,9 @@ void Utterances::result(const ResultHead& head, const Answer& answer) {
   const bool is_last = ended && ended->at.seq == head.seq;
   const bool failed = answer.kind == Answer::Kind::error;
   Utterance& utterance = ended ? ended->segment : segments_.current();
+  if ((head.flags & flag::reset) != 0) utterance.text.begin_anew();
   if (auto transcript = transcript_of(answer, is_last); transcript && !utterance.is_cleared) {
-    const bool anew = (head.flags & flag::reset) != 0;
-    utterance.text.add(std::move(*transcript), anew);
+    utterance.text.add(std::move(*transcript));
     if (!utterance.text.empty())
       start_speech(utterance, opened_ + static_cast<double>(head.begin) / head.rate);
     if (is_last && !utterance.text.empty()) commit(utterance);

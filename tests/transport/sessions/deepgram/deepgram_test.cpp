@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Listened, "a part begins where the one before was final") {
 
 TEST_CASE_METHOD(Listened, "a part begins with its first row, in the right context of the last") {
   sends("abcdefgh");
-  talk().segment_ended({.seq = 0, .position = 16'000});
+  talk().segment_ended({.seq = 0, .position = 16'000, .by_endpoint = true});
   const Answer answered{.kind = Answer::Kind::json, .data = R"({"text":"good"})"};
   talk().result({.seq = 1, .begin = 8'000, .end = 24'000, .flags = flag::segment}, answered);
   talk().queue().unmark_results();  // the stream gave none
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Eventful, "an endpoint ends an utterance") {
   sends("abcdefgh");
   talk().speech_began(0.25);
   answer(R"({"text":"good"})");
-  talk().segment_ended({.seq = 1, .position = 16'000});
+  talk().segment_ended({.seq = 1, .position = 16'000, .by_endpoint = true});
   sends("abcdefgh");
   answer(R"({"text":"good day","words":[{"word":"day","start":0.5,"end":0.75}]})");
   CHECK_THAT(client.seen[0], Contains(R"("channel":[0,1],"timestamp":0.25)"));
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(Eventful, "an endpoint ends an utterance") {
 TEST_CASE_METHOD(Eventful, "the begin of speech follows the utterance before it") {
   sends("abcdefgh");
   answer(R"({"text":"good"})");
-  talk().segment_ended({.seq = 1, .position = 16'000});
+  talk().segment_ended({.seq = 1, .position = 16'000, .by_endpoint = true});
   talk().speech_began(1.5);
   settle();
   CHECK(seen() == Lines{"SpeechStarted", "interim good"});
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(Eventful, "the begin of speech follows the utterance before it"
 
 TEST_CASE_METHOD(Eventful, "a segment without speech or text is not reported") {
   sends("abcd");
-  talk().segment_ended({.seq = 0, .position = 4});
+  talk().segment_ended({.seq = 0, .position = 4, .by_endpoint = true});
   talk().settled(4);
   closes();
   CHECK(seen().empty());

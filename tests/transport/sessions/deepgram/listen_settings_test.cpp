@@ -38,9 +38,9 @@ TEST_CASE("a request has one channel of samples, and by default only final resul
   CHECK(listen.request.channels == 1);
   CHECK(listen.request.options.empty());
   CHECK(listen.request.ends == SegmentEnds{.by = By::voice});
-  CHECK_FALSE(listen.interim_results);
-  CHECK_FALSE(listen.speech_starts);
-  CHECK_FALSE(listen.utterance_ends);
+  CHECK_FALSE(listen.reports.interim_results);
+  CHECK_FALSE(listen.reports.speech_starts);
+  CHECK_FALSE(listen.reports.utterance_ends);
 }
 
 TEST_CASE("telephone audio has 8 kHz if no rate is given, and Opus needs none") {
@@ -58,9 +58,9 @@ TEST_CASE("silence that ends an utterance is heeded, and the client alone can en
 
 TEST_CASE("events and interim results are sent if they are asked for") {
   const auto listen = pcm("interim_results=true&vad_events=true&utterance_end_ms=1000");
-  CHECK(listen.interim_results);
-  CHECK(listen.speech_starts);
-  CHECK(listen.utterance_ends);
+  CHECK(listen.reports.interim_results);
+  CHECK(listen.reports.speech_starts);
+  CHECK(listen.reports.utterance_ends);
 }
 
 TEST_CASE("the model chooses the pipeline, and the worker receives what is said of the speech") {

@@ -19,32 +19,33 @@ Transcript finally(std::string text) {
 
 TEST_CASE("only text that is stable is told, and only once") {
   SegmentText text;
-  text.add(said("good mor", 4), false);
+  text.add(said("good mor", 4));
   CHECK(text.take_stable() == "good");
-  text.add(said("good morning", 4), false);
+  text.add(said("good morning", 4));
   CHECK(text.take_stable().empty());
-  text.add(finally("good morning all"), false);
+  text.add(finally("good morning all"));
   CHECK(text.take_stable() == " morning all");
   CHECK(text.text() == "good morning all");
 }
 
 TEST_CASE("several final texts of a segment are one text") {
   SegmentText text;
-  text.add(finally("one."), false);
+  text.add(finally("one."));
   CHECK(text.take_stable() == "one.");
-  text.add(said("tw", 0), false);
+  text.add(said("tw", 0));
   CHECK(text.take_stable().empty());
-  text.add(finally("two."), false);
+  text.add(finally("two."));
   CHECK(text.take_stable() == " two.");
-  text.add(finally(""), false);
+  text.add(finally(""));
   CHECK(text.text() == "one. two.");
 }
 
 TEST_CASE("text that the worker has lost stays") {
   SegmentText text;
-  text.add(said("good mor", 4), false);
+  text.add(said("good mor", 4));
   CHECK(text.take_stable() == "good");
-  text.add(said("ning", 0), true);
+  text.begin_anew();
+  text.add(said("ning", 0));
   CHECK(text.text() == "good mor ning");
   CHECK(text.take_stable() == " mor");
   CHECK(text.take_stable(true) == " ning");
@@ -52,9 +53,9 @@ TEST_CASE("text that the worker has lost stays") {
 
 TEST_CASE("text that changes after it was told is not told again") {
   SegmentText text;
-  text.add(said("good morning", 4), false);
+  text.add(said("good morning", 4));
   CHECK(text.take_stable() == "good");
-  text.add(finally("bad morning"), false);
+  text.add(finally("bad morning"));
   CHECK(text.take_stable(true).empty());
   CHECK(text.text() == "bad morning");
 }
@@ -62,6 +63,6 @@ TEST_CASE("text that changes after it was told is not told again") {
 TEST_CASE("the text of a segment is limited") {
   SegmentText text;
   const std::string long_text(300'000, 'x');
-  for (int i = 0; i < 10; ++i) text.add(finally(long_text), false);
+  for (int i = 0; i < 10; ++i) text.add(finally(long_text));
   CHECK(text.text().size() < 1'300'000);
 }
