@@ -101,6 +101,10 @@ std::string string_value(std::string_view string) {
   return std::move(parser.handler().text);
 }
 
+std::string string_in(std::string_view value) {
+  return value.starts_with('"') ? string_value(value) : std::string();
+}
+
 std::string_view cut_text(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;

@@ -22,6 +22,8 @@ bool is_json_object(std::string_view text, std::size_t depth = 32);
 // The characters that a JSON string stands for. Requires: `string` is a JSON string, with its
 // quotes.
 std::string string_value(std::string_view string);
+// The same for a JSON value of any kind; empty if it is no string.
+std::string string_in(std::string_view value);
 
 // A code point and its number of bytes in UTF-8. Size 0: `text` does not begin with a valid
 // character.

@@ -45,10 +45,10 @@ void DeepgramConversation::take_text(std::string_view text, Time arrived) {
   const bool is_valid = is_json_object(text, client_message::deepest_data);
   stats.parse.observe(Clock::now() - begin);
   if (!is_valid) return reject("must be a JSON object; audio must be a binary message");
-  const std::string_view type = member_text(text, "type");
-  if (type == R"("CloseStream")") return end(arrived);
-  const bool finalizes = type == R"("Finalize")";
-  if (!finalizes && type != R"("KeepAlive")")
+  const std::string type = string_in(member_text(text, "type"));
+  if (type == "CloseStream") return end(arrived);
+  const bool finalizes = type == "Finalize";
+  if (!finalizes && type != "KeepAlive")
     return reject("type must be KeepAlive, Finalize or CloseStream");
   stats.messages[MessageType::control].add();
   if (!finalizes) return;

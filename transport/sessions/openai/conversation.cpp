@@ -13,6 +13,8 @@
 namespace millrace {
 namespace {
 
+constexpr std::size_t longest_event_id = 512;  // bytes; a longer one is not repeated in an error
+
 std::uint64_t ms_of(double seconds) {
   return static_cast<std::uint64_t>(std::llround(1000 * seconds));
 }
@@ -86,18 +88,19 @@ void OpenAiConversation::handle(const Connection::Message& message) {
   const bool is_valid = is_json_object(text, client_message::deepest_data);
   stats.parse.observe(Clock::now() - begin);
   if (!is_valid) return reject("", "must be a JSON object");
-  if (const auto id = member_text(text, "event_id"); id.starts_with('"')) event_id_ = id;
-  const std::string_view type = member_text(text, "type");
-  const bool is_audio = type == R"("input_audio_buffer.append")";
+  const std::string_view id = member_text(text, "event_id");
+  if (id.starts_with('"') && id.size() <= longest_event_id) event_id_ = id;
+  const std::string type = string_in(member_text(text, "type"));
+  const bool is_audio = type == "input_audio_buffer.append";
   stats.message.observe(static_cast<std::int64_t>(text.size()));
   stats.messages[is_audio ? MessageType::data : MessageType::control].add();
   if (is_audio) return append(text, message.arrived);
-  if (type == R"("session.update")") return update(text, message.arrived);
-  if (type == R"("input_audio_buffer.commit")") {
+  if (type == "session.update") return update(text, message.arrived);
+  if (type == "input_audio_buffer.commit") {
     if (!is_open()) return utterances_.commit_nothing();
     return stream()->flush(Utterances::commit_mark, message.arrived);
   }
-  if (type == R"("input_audio_buffer.clear")") {
+  if (type == "input_audio_buffer.clear") {
     if (!is_open()) return utterances_.clear_nothing();
     stream()->flush(Utterances::clear_mark, message.arrived);
     return stream()->reset(message.arrived);

@@ -25,8 +25,10 @@ Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery
   if (!upgrade) return std::move(upgrade.error());
   SessionSettings settings(pipelines_, model_in(query.target));
   // A pipeline of features has no session of audio, but its settings may be asked for.
-  if (auto refused = settings.settle(admission_); refused && refused->parameter != "format")
-    return std::move(*refused);
+  auto refused = settings.settle(admission_);
+  if (refused && refused->parameter == "options")
+    return RequestError{.parameter = "model", .message = "must be text of at most 4 KiB"};
+  if (refused && refused->parameter != "format") return std::move(*refused);
   return Accepted{
       std::move(*upgrade),
       std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),

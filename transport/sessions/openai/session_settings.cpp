@@ -58,7 +58,7 @@ SessionSettings::SessionSettings(const ModelPipelines& pipelines, std::string mo
 std::optional<Fault> SessionSettings::update(std::string_view session) {
   if (!is_object(session)) return fault("session", "must be an object");
   const std::string_view type = value_of(session, "type");
-  if (!type.empty() && type != R"("transcription")")
+  if (!type.empty() && string_in(type) != "transcription")
     return fault("session.type", "must be transcription: this service has no other sessions");
   const std::string_view audio = value_of(session, "audio");
   if (!audio.empty() && !is_object(audio)) return fault("session.audio", "must be an object");
@@ -76,14 +76,14 @@ std::optional<Fault> SessionSettings::update(std::string_view session) {
 std::optional<Fault> SessionSettings::update_format(std::string_view format) {
   if (format.empty()) return std::nullopt;
   if (!is_object(format)) return fault("format", "must be an object");
-  const std::string_view type = value_of(format, "type");
-  if (type != R"("audio/pcm")" && type != R"("audio/pcmu")" && type != R"("audio/pcma")")
+  const std::string type = string_in(value_of(format, "type"));
+  if (type != "audio/pcm" && type != "audio/pcmu" && type != "audio/pcma")
     return fault("format.type", "must be audio/pcm, audio/pcmu or audio/pcma");
   const std::string_view rate = value_of(format, "rate");
   const auto number = number_in<double>(rate);
   if (!rate.empty() && (!number || *number < 1 || *number > 1e6))
     return fault("format.rate", "must be a number of samples per second");
-  format_ = string_value(type);
+  format_ = type;
   rate_ = format_ == "audio/pcm" ? number.value_or(24'000) : 8'000;
   return std::nullopt;
 }
@@ -114,12 +114,12 @@ std::optional<Fault> SessionSettings::update_detection(std::string_view detectio
     return std::nullopt;
   }
   if (!is_object(detection)) return fault("turn_detection", "must be an object or null");
-  const std::string_view type = value_of(detection, "type");
-  if (type != R"("server_vad")" && type != R"("semantic_vad")")
+  const std::string type = string_in(value_of(detection, "type"));
+  if (type != "server_vad" && type != "semantic_vad")
     return fault("turn_detection.type", "must be server_vad or semantic_vad");
   wanted_ = {.by = SegmentEnds::By::voice};
   const std::string_view silence = value_of(detection, "silence_duration_ms");
-  if (silence.empty() || type == R"("semantic_vad")") return std::nullopt;
+  if (silence.empty() || type == "semantic_vad") return std::nullopt;
   const auto ms = number_in<double>(silence);
   if (!ms || *ms < 0 || *ms > 60'000)
     return fault("turn_detection.silence_duration_ms", "must be a number from 0 to 60000");

@@ -70,12 +70,14 @@ TEST_CASE_METHOD(OpenAiSession, "an error names the client's event") {
   CHECK_THAT(client.seen.back(), Contains(R"("event_id":"mine"}})"));
   says(R"({"type":"nonsense"})");
   CHECK_THAT(client.seen.back(), Contains(R"("event_id":null}})"));
+  says(R"({"type":"nonsense","event_id":")" + std::string(600, 'x') + R"("})");
+  CHECK_THAT(client.seen.back(), Contains(R"("event_id":null}})"));
 }
 
 TEST_CASE_METHOD(OpenAiSession, "audio may be written with escapes, and may be empty") {
   says(R"({"type":"input_audio_buffer.append","audio":""})");
   CHECK(admission.requests.empty());
-  says(R"({"type":"input_audio_buffer.append","audio":"\/\/\u002fw"})");
+  says(R"({"type":"input_audio_buffer\u002eappend","audio":"\/\/\u002fw"})");
   REQUIRE(admission.requests.size() == 1);
   CHECK(stream().stream.position() == 1);
 }

@@ -55,6 +55,11 @@ TEST_CASE("a client chooses among the formats of OpenAI, and among rates") {
   CHECK(set(R"("format":{"type":"audio/pcma"})").format == "alaw");
 }
 
+TEST_CASE("strings may be written with escapes") {
+  CHECK(set(R"("format":{"type":"audio\/pcmu"})").format == "mulaw");
+  CHECK(set(R"("turn_detection":{"type":"semantic\u005fvad"})").ends == SegmentEnds{By::voice});
+}
+
 TEST_CASE("a model chooses the pipeline, in the URL or in an update") {
   CHECK(set("", "nova").pipeline == "english");
   CHECK(set("", "other").pipeline == "default");
