@@ -85,6 +85,8 @@ class RealtimeClient(RawClient):
 
 
 class RealtimeTest(FaultTest):
+    client_type = RealtimeClient  # of another protocol: with the same opened() and ended()
+
     def heard(self, slots=64, more="", extra=""):
         """A service whose worker hears the same in each row."""
         service = self.service(f"[[pipeline]]\nslots = {slots}\nchunk = {{ size = {PACKET} }}\n{more}", extra)
@@ -94,13 +96,13 @@ class RealtimeTest(FaultTest):
         return service
 
     def client(self, service, query="", **more):
-        client = RealtimeClient(service, query, **more).opened()
+        client = self.client_type(service, query, **more).opened()
         self.addCleanup(client.socket.close)
         return client
 
     def end_after(self, service, sent):
         """How the connection ends: the code of an error, and that of the close."""
-        with RealtimeClient(service) as client:
+        with self.client_type(service) as client:
             return client.opened().send(sent).ended()
 
     def is_whole(self, client):
