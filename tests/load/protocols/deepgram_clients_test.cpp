@@ -49,7 +49,8 @@ TEST_CASE("Deepgram: the stream is open at once, and audio is sent as it is") {
   CHECK(it.at.written == R"(abc {"type":"Finalize"} {"type":"CloseStream"} )");
 }
 
-TEST_CASE("Deepgram: results have the position of their audio; the own worker's words are rows") {
+TEST_CASE(
+    "Deepgram: results have the position of their audio, and the own worker's words are rows") {
   DeepgramSessionFixture text, rows(true);
   text.at.sink.record = rows.at.sink.record = "";
   CHECK(text.at.effect_of(results(R"("start":1.5,"duration":0.25)")) == "text:1750 ");

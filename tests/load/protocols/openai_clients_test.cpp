@@ -64,7 +64,7 @@ TEST_CASE("OpenAI: audio is base64, and other formats have their names") {
   CHECK_THROWS_AS(OpenAiClients({.format = SampleFormat::opus}), std::invalid_argument);
 }
 
-TEST_CASE("OpenAI: a delta is text without a position; the own worker's words are rows") {
+TEST_CASE("OpenAI: a delta is text without a position, and the own worker's words are rows") {
   const std::string delta = event("delta", R"("delta":" r-7-0-1600-3200 r-7-0-3200-4800")");
   OpenAiSessionFixture text, rows(true);
   CHECK(text.at.effect_of(delta) == "text ");
