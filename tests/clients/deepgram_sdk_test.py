@@ -183,7 +183,7 @@ class Live:
             talk.send(encode(said(1, 2, 3, rate=8000), 2))
             self.assertEqual(finals(talk.end()), ["w1 w2 w3"], name)
 
-    def test_what_the_request_says_of_the_speech_is_told_to_the_worker(self):
+    def test_the_options_of_the_request_reach_the_worker(self):
         self.start()
         talk = self.connect(language="de", keyterm=["Millrace", "two words"], keywords=["ä:2"])
         talk.send(said(OPTIONS, rate=RATE))
@@ -286,8 +286,8 @@ class Live:
                 self.assertTrue(all(body.values()))
 
     def test_a_wrong_token_is_refused(self):
-        with tempfile.NamedTemporaryFile() as nobody:  # an empty file accepts none
-            self.serve(extra=f'[access]\ntokens = "{nobody.name}"\n')
+        with tempfile.NamedTemporaryFile() as empty:  # it accepts no token
+            self.serve(extra=f'[access]\ntokens = "{empty.name}"\n')
         self.assertEqual(self.refused()[0], 401)
 
     @with_moonshine

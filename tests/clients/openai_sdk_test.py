@@ -134,7 +134,7 @@ class Realtime:
             talk.commit()
             self.assertEqual(transcript(talk.turn()), "w1 w2 w3", name)
 
-    def test_what_the_session_says_of_the_speech_is_told_to_the_worker(self):
+    def test_the_options_of_the_session_reach_the_worker(self):
         self.start()
         told = {"model": "m", "language": "de", "languages": ["de", "en"], "keywords": ["Millrace"], "prompt": "Names: \"Ä\""}
         talk = self.talk(transcription=told)
@@ -261,8 +261,8 @@ class Realtime:
         self.assertTrue(error.error.message)
 
     def test_a_wrong_token_is_refused(self):
-        with tempfile.NamedTemporaryFile() as nobody:  # an empty file accepts none
-            self.serve(extra=f'[access]\ntokens = "{nobody.name}"\n')
+        with tempfile.NamedTemporaryFile() as empty:  # it accepts no token
+            self.serve(extra=f'[access]\ntokens = "{empty.name}"\n')
         with self.assertRaises(InvalidStatus) as refused:
             self.connect()
         self.assertEqual(refused.exception.response.status_code, 401)

@@ -17,7 +17,7 @@ Transcript finally(std::string text) {
 
 }  // namespace
 
-TEST_CASE("only text that is stable is told, and only once") {
+TEST_CASE("only stable text is returned, and only once") {
   SegmentText text;
   text.add(said("good mor", 4));
   CHECK(text.take_stable() == "good");
@@ -51,7 +51,7 @@ TEST_CASE("text that the worker has lost stays") {
   CHECK(text.take_stable(true) == " ning");
 }
 
-TEST_CASE("text that changes after it was told is not told again") {
+TEST_CASE("text that changes after it was returned is not returned again") {
   SegmentText text;
   text.add(said("good morning", 4));
   CHECK(text.take_stable() == "good");
