@@ -48,7 +48,7 @@ class Client {
   }
 
   void ready() {
-    append_ready(text_, "s", "default", 0);
+    append_ready(text_, {.stream = "s", .pipeline = "default"});
     stream_.text(true);
     stream_.async_write(net::buffer(text_),
                         [this](Error error, std::size_t) { error ? over_() : read(); });

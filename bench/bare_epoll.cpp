@@ -145,7 +145,7 @@ bool BareEpoll::handshake(Client& client) {
                         .subprotocol = first((*query)->all("Sec-WebSocket-Protocol"))});
   client.upgrade.reset();
   text_.clear();
-  append_ready(text_, "s", "default", 0);
+  append_ready(text_, {.stream = "s", .pipeline = "default"});
   return ::send(client.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) ==
              static_cast<ssize_t>(answer.size()) &&
          send(client, text_frame, text_);

@@ -17,6 +17,8 @@ void check(const ClientMessage& command) {
   if (const auto* flush = std::get_if<client_message::Flush>(&command))
     if (flush->mark.value_or(0) > max_number)
       throw std::invalid_argument("a mark must be at most 2^53 - 1");
+  if (std::holds_alternative<client_message::Ack>(command))
+    throw std::invalid_argument("the client acknowledges by itself");
   if (const auto* gap = std::get_if<client_message::Gap>(&command))
     if (gap->frames == 0 || gap->frames > max_number)
       throw std::invalid_argument("a gap must have 1 to 2^53 - 1 frames");

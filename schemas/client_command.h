@@ -37,12 +37,16 @@ struct Set {
 };
 // Ends the input.
 struct End {};
+// From a client that resumes: it has all messages before number `n`.
+struct Ack {
+  std::uint64_t n = 0;  // at most 2^53 - 1
+};
 
 }  // namespace client_message
 
 using ClientMessage =
     std::variant<client_message::Flush, client_message::Reset, client_message::Gap,
                  client_message::Keepalive, client_message::End, client_message::Message,
-                 client_message::Set>;
+                 client_message::Set, client_message::Ack>;
 
 }  // namespace millrace

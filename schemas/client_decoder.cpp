@@ -27,6 +27,14 @@ bool is_sentence(const flatbuffers::String* text) {
   return is_printable(wire::view(text), max_message);
 }
 
+std::optional<MessageNumber> number_of(const wire::Result& in) {
+  if (!in.n()) return std::nullopt;
+  MessageNumber number{.n = *in.n()};
+  if (const wire::ResumePoint* at = in.ack())
+    number.point = {at->seq(), at->frames(), at->commands(), at->begin(), at->skip()};
+  return number;
+}
+
 std::optional<Result> read(const wire::Result& in) {
   using Kind = Answer::Kind;
   const Result result{.stream = in.stream(),
@@ -37,7 +45,8 @@ std::optional<Result> read(const wire::Result& in) {
                       .end_s = in.end_s(),
                       .flags = in.flags(),
                       .kind = static_cast<Kind>(in.kind()),
-                      .data = wire::bytes_of(in.data())};
+                      .data = wire::bytes_of(in.data()),
+                      .number = number_of(in)};
   const bool possible = result.begin <= result.end && std::isfinite(result.begin_s) &&
                         std::isfinite(result.end_s) && result.kind != Kind::none &&
                         result.kind <= Kind::error;
@@ -105,7 +114,8 @@ std::optional<Message> read(const wire::Message& in) {
                  .number = in.number(),
                  .seq = in.seq(),
                  .kind = kind,
-                 .data = wire::bytes_of(in.data())};
+                 .data = wire::bytes_of(in.data()),
+                 .n = number_in(in.n())};
 }
 
 std::optional<Open> read(const wire::Open& in) {

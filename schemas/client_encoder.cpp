@@ -49,9 +49,15 @@ Bytes Encoder::encode(const Result& result) {
   auto& builder = *builder_;
   const wire::Writing writing(builder);
   const auto data = write(builder, result.data);
+  const auto acked = result.number ? result.number->point : std::nullopt;
+  const ResumePoint at = acked.value_or(ResumePoint());
+  const wire::ResumePoint point(at.seq, at.frames, at.commands, at.begin, at.skip);
+  const auto n =
+      result.number ? flatbuffers::Optional<std::uint64_t>(result.number->n) : flatbuffers::nullopt;
   return finish(builder, wire::CreateResult(builder, result.stream, result.seq, result.begin,
                                             result.end, result.begin_s, result.end_s, result.flags,
-                                            static_cast<std::uint8_t>(result.kind), data));
+                                            static_cast<std::uint8_t>(result.kind), data, n,
+                                            acked ? &point : nullptr));
 }
 
 Bytes Encoder::encode(const Message& message) {
@@ -59,7 +65,8 @@ Bytes Encoder::encode(const Message& message) {
   const wire::Writing writing(builder);
   const auto data = write(builder, message.data);
   return finish(builder, wire::CreateMessage(builder, message.stream, message.number, message.seq,
-                                             static_cast<std::uint8_t>(message.kind), data));
+                                             static_cast<std::uint8_t>(message.kind), data,
+                                             number(message.n)));
 }
 
 Bytes Encoder::encode(const Ready& ready) {

@@ -9,6 +9,7 @@
 
 #include "base/answer.h"
 #include "base/bytes.h"
+#include "base/result_head.h"
 
 namespace millrace {
 
@@ -31,6 +32,7 @@ struct Result {
   std::uint8_t flags = 0;                   // as in chunker/row.h
   Answer::Kind kind = Answer::Kind::bytes;  // never `none`
   Bytes data{};
+  std::optional<MessageNumber> number{};  // for a client that resumes
 };
 
 struct Ready {
@@ -84,6 +86,7 @@ struct Message {
   std::uint64_t seq = 0;                    // number of the newest row that the worker had
   Answer::Kind kind = Answer::Kind::bytes;  // json, text or bytes
   Bytes data{};
+  std::optional<std::uint64_t> n{};  // for a client that resumes
 };
 
 // client -> service

@@ -32,8 +32,15 @@ struct Members {
   std::optional<std::string> type;
   std::optional<Number> mark;
   std::optional<Number> frames;
+  std::optional<Number> n;
   std::optional<bool> data, options;  // true if they are given
   std::size_t others = 0;
+
+  // The number of keys besides `type`.
+  std::size_t size() const {
+    return mark.has_value() + frames.has_value() + n.has_value() + data.has_value() +
+           options.has_value() + others;
+  }
 };
 
 // The handler of Boost.JSON's parser: keeps the members of commands and builds no values for the
@@ -110,6 +117,8 @@ class CommandReader {
       set_once(members.mark, {number});
     else if (key_ == "frames")
       set_once(members.frames, {number});
+    else if (key_ == "n")
+      set_once(members.n, {number});
     else if (key_ == "data")
       set_once(members.data, true);
     else if (key_ == "options")
@@ -130,7 +139,7 @@ class CommandReader {
 };
 
 Parsed parse_flush(const Members& members) {
-  if (members.frames || members.data || members.options || members.others > 0)
+  if (members.size() > (members.mark ? 1 : 0))
     return std::string("flush must have no key other than mark");
   if (!members.mark) return ClientMessage(Flush{});
   if (!members.mark->number) return std::string("mark must be a whole number from 0 to 2^53-1");
@@ -138,7 +147,7 @@ Parsed parse_flush(const Members& members) {
 }
 
 Parsed parse_gap(const Members& members) {
-  if (!members.frames || members.mark || members.data || members.options || members.others > 0)
+  if (!members.frames || members.size() > 1)
     return std::string("gap must have the key frames, and no other");
   const auto number = members.frames->number;
   if (number.value_or(0) == 0) return std::string("frames must be a whole number from 1 to 2^53-1");
@@ -148,18 +157,23 @@ Parsed parse_gap(const Members& members) {
 // The data is passed on as it was written.
 Parsed parse_message(const Members& members, std::string_view text) {
   const std::string_view data = member_text(text, "data");
-  if (data.empty() || members.mark || members.frames || members.options || members.others > 0)
+  if (data.empty() || members.size() > 1)
     return std::string("message must have the key data, written without escapes, and no other");
   return ClientMessage(Message{std::string(data)});
 }
 
 Parsed parse_set(const Members& members, std::string_view text) {
   const std::string_view options = member_text(text, "options");
-  if (!options.starts_with('{') || members.mark || members.frames || members.data ||
-      members.others > 0)
+  if (!options.starts_with('{') || members.size() > 1)
     return std::string(
         "set must have the key options, written without escapes, an object, and no other");
   return ClientMessage(Set{std::string(options)});
+}
+
+Parsed parse_ack(const Members& members) {
+  if (!members.n || !members.n->number || members.size() != 1)
+    return std::string("ack must have the key n, a whole number from 0 to 2^53-1, and no other");
+  return ClientMessage(Ack{*members.n->number});
 }
 
 Parsed parse_members(const Members& members, std::string_view text) {
@@ -171,14 +185,15 @@ Parsed parse_members(const Members& members, std::string_view text) {
   if (type == "gap") return parse_gap(members);
   if (type == "message") return parse_message(members, text);
   if (type == "set") return parse_set(members, text);
-  const bool alone =
-      !members.mark && !members.frames && !members.data && !members.options && members.others == 0;
+  if (type == "ack") return parse_ack(members);
+  const bool alone = members.size() == 0;
   if (type == "reset" && alone) return ClientMessage(Reset{});
   if (type == "keepalive" && alone) return ClientMessage(Keepalive{});
   if (type == "end" && alone) return ClientMessage(End{});
   if (type == "reset" || type == "keepalive" || type == "end")
     return type + " must have no other key";
-  return std::string("unknown type; must be flush, gap, reset, message, set, keepalive or end");
+  return std::string(
+      "unknown type; must be flush, gap, reset, message, set, keepalive, end or ack");
 }
 
 struct Writer {
@@ -197,6 +212,11 @@ struct Writer {
   }
   std::string operator()(const Set& set) const {
     return R"({"type":"set","options":)" + set.options + '}';
+  }
+  std::string operator()(const Ack& ack) const {
+    std::string out = R"({"type":"ack","n":)";
+    append_number(out, ack.n);
+    return out += '}';
   }
   std::string operator()(const Reset&) const { return R"({"type":"reset"})"; }
   std::string operator()(const Keepalive&) const { return R"({"type":"keepalive"})"; }

@@ -24,9 +24,9 @@ void append_fault(std::string& out, std::string_view type, ErrorCode code,
 }
 
 ServerMessage::Type type_named(std::string_view name) {
-  constexpr std::array<std::string_view, 10> names{"",        "ready",    "result",  "message",
+  constexpr std::array<std::string_view, 11> names{"",        "ready",    "result",  "message",
                                                    "flushed", "rejected", "warning", "error",
-                                                   "goaway",  "closed"};
+                                                   "goaway",  "closed",   "ack"};
   const auto found = std::ranges::find(names, name);
   return found == names.end() ? ServerMessage::Type::unknown
                               : static_cast<ServerMessage::Type>(found - names.begin());
@@ -58,6 +58,32 @@ std::uint8_t flags_of(const json::object& object) {
   for (const json::value& name : names->get_array())
     if (name.is_string()) flags |= flag_named({name.get_string().data(), name.get_string().size()});
   return flags;
+}
+
+std::optional<ResumePoint> point_of(const json::object& object) {
+  const json::value* numbers = object.if_contains("ack");
+  if (!numbers || !numbers->is_array() || numbers->get_array().size() != 5) return std::nullopt;
+  const auto number = [&](std::size_t i) {
+    const json::value& value = numbers->get_array()[i];
+    return value.is_int64()
+               ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, value.get_int64()))
+               : 0;
+  };
+  return ResumePoint{number(0), number(1), number(2), number(3), number(4)};
+}
+
+void read_resume(ServerMessage& into, const json::object& object) {
+  into.commands = number_of(object, "commands");
+  into.frame_bytes = number_of(object, "frame_bytes");
+  into.keep = number_of(object, "keep");
+  into.resume = text_of(object, "resume");
+  if (const json::value* resumed = object.if_contains("resumed"))
+    into.resumed = resumed->is_bool() && resumed->get_bool();
+  if (object.contains("n")) into.n = number_of(object, "n");
+  into.point =
+      into.type == ServerMessage::Type::ack
+          ? ResumePoint{into.seq, into.frames, into.commands, into.begin, number_of(object, "skip")}
+          : point_of(object);
 }
 
 void read_answer(ServerMessage& into, const json::object& object, std::string_view text) {
@@ -112,11 +138,17 @@ void append_data(std::string& out, const Answer& answer) {
 
 }  // namespace
 
-void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
-                  std::uint64_t frames) {
-  append_string(out += R"({"type":"ready","stream":)", stream);
-  append_string(out += R"(,"pipeline":)", pipeline);
-  append_number(out += R"(,"frames":)", frames);
+void append_ready(std::string& out, const StreamReady& ready) {
+  append_string(out += R"({"type":"ready","stream":)", ready.stream);
+  append_string(out += R"(,"pipeline":)", ready.pipeline);
+  append_number(out += R"(,"frames":)", ready.frames);
+  if (!ready.resume.empty()) {
+    append_number(out += R"(,"commands":)", ready.commands);
+    append_number(out += R"(,"frame_bytes":)", std::uint64_t{ready.frame_bytes});
+    append_number(out += R"(,"keep":)", ready.keep);
+  }
+  if (ready.resumed) out += *ready.resumed ? R"(,"resumed":true)" : R"(,"resumed":false)";
+  if (!ready.resume.empty()) append_string(out += R"(,"resume":)", ready.resume);
   out += '}';
 }
 
@@ -139,8 +171,9 @@ void append_message(std::string& out, const MessageHead& head, const Answer& mes
   append_data(out += ',', message);
 }
 
-void append_flushed(std::string& out, std::uint64_t mark) {
+void append_flushed(std::string& out, std::uint64_t mark, std::optional<std::uint64_t> seq) {
   append_number(out += R"({"type":"flushed","mark":)", mark);
+  if (seq) append_number(out += R"(,"seq":)", *seq);
   out += '}';
 }
 
@@ -173,6 +206,30 @@ void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks)
   out += '}';
 }
 
+void append_ack(std::string& out, const ResumePoint& point) {
+  append_number(out += R"({"type":"ack","seq":)", point.seq);
+  append_number(out += R"(,"frames":)", point.frames);
+  append_number(out += R"(,"commands":)", point.commands);
+  append_number(out += R"(,"begin":)", point.begin);
+  append_number(out += R"(,"skip":)", point.skip);
+  out += '}';
+}
+
+void append_message_number(std::string& out, const MessageNumber& number) {
+  assert(out.ends_with('}'));
+  out.pop_back();
+  append_number(out += R"(,"n":)", number.n);
+  if (const auto& point = number.point) {
+    append_number(out += R"(,"ack":[)", point->seq);
+    append_number(out += ',', point->frames);
+    append_number(out += ',', point->commands);
+    append_number(out += ',', point->begin);
+    append_number(out += ',', point->skip);
+    out += ']';
+  }
+  out += '}';
+}
+
 std::optional<ServerMessage> parse_server_message(std::string_view text) {
   json::error_code error;
   json::parse_options options;
@@ -201,9 +258,17 @@ std::optional<ServerMessage> parse_server_message(std::string_view text) {
       .chunks = number_of(object, "chunks"),
       .mark = number_of(object, "mark"),
       .retry_after = std::chrono::milliseconds(number_of(object, "retry_after_ms")),
+      .commands = 0,
+      .frame_bytes = 0,
+      .keep = 0,
+      .resume = {},
+      .resumed = {},
+      .n = {},
+      .point = {},
   };
   if (message.type == ServerMessage::Type::result || message.type == ServerMessage::Type::message)
     read_answer(message, object, text);
+  read_resume(message, object);
   return message;
 }
 

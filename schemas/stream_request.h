@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result_head.h"
+
 namespace millrace {
 
 // The most bytes of a stream's options.
@@ -29,6 +31,17 @@ struct SegmentEnds {
   bool operator==(const SegmentEnds&) const = default;
 };
 
+// A client continues a stream whose connection was lost. The numbers are those of the client.
+struct Resumption {
+  std::string token{};        // that `ready` had last: a secret, in no log and no error
+  std::uint64_t n = 0;        // it has all messages before this number
+  ResumePoint point{};        // the newest one that it has received
+  std::uint64_t results = 0;  // it has all results of rows before this number
+  std::uint64_t flushed = 0;  // the same for `flushed`
+  std::string set{};          // options that its commands before `point` have changed; or empty
+  bool operator==(const Resumption&) const = default;
+};
+
 // The parameters of a stream that a client opens (docs/protocol.md). Parameters that are not given
 // are nullopt or empty: the pipeline's default applies. The service checks the others against the
 // pipeline.
@@ -41,10 +54,12 @@ struct StreamRequest {
   std::optional<std::string> chunk{};    // one of the pipeline's sizes: a time, or frames
   std::optional<double> rate{};          // frames per second, finite
   std::optional<std::uint32_t> channels{};
-  std::optional<std::uint32_t> dim{};  // values per frame of features
-  bool record = true;                  // false: the client declines; the stream is not recorded
-  SegmentEnds ends{};                  // not a parameter of millrace.v1
-  bool explain = false;                // results have their time in each stage; WebSocket only
+  std::optional<std::uint32_t> dim{};      // values per frame of features
+  bool record = true;                      // false: the client declines; the stream is not recorded
+  SegmentEnds ends{};                      // not a parameter of millrace.v1
+  bool explain = false;                    // results have their time in each stage; WebSocket only
+  bool resume = false;                     // the stream may survive its connection; WebSocket only
+  std::optional<Resumption> resumption{};  // requires: resume, and an id
 };
 
 // Additions of a client to its requests, and the servers that it trusts. Over tcp:// only the

@@ -24,10 +24,8 @@ class ClientOutput {
   // The client's address, such as "127.0.0.1:40000"; empty if unknown.
   virtual std::string peer() const { return {}; }
 
-  // The first message. `frames` is the position of the first frame to send, `frame_bytes` the size
-  // of one frame of the client; 0: each message is a frame, which is an Opus packet.
-  virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
-                     std::size_t frame_bytes) = 0;
+  // The first message.
+  virtual void ready(const StreamReady& ready) = 0;
   // Accepts every result. While full(), only results of rows that were handed over before follow.
   // If it, message() or flushed() throws std::bad_alloc, the stream fails. Requires: the answer is
   // not `none`.
@@ -35,8 +33,9 @@ class ClientOutput {
   // A message of the worker, which is json, text or bytes. Counts as a result in written().
   virtual void message(const MessageHead& head, const Answer& message) = 0;
   // True while too many bytes are unwritten. StreamInput::written() follows when this changes.
-  bool full() const { return full_; }
-  virtual void flushed(std::uint64_t mark) = 0;
+  virtual bool full() const { return full_; }
+  // `seq`: the row whose segment the flush with this mark ended.
+  virtual void flushed(std::uint64_t mark, std::uint64_t seq) = 0;
   // A message was refused; its `frames` (of the pipeline) are a gap; the stream continues.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
   // The client probably sends wrong values; the stream continues. A protocol without such a message
@@ -54,6 +53,12 @@ class ClientOutput {
   virtual void drop_queued() = 0;
   // Bytes that drop_queued() and the end of the connection free; 0 after error() or closed().
   virtual std::size_t reclaimable() const = 0;
+
+  // For clients that resume: the number of the message that the next call gives. It is called
+  // before each message but ready(), warning() and goaway().
+  virtual void number(const MessageNumber& /*number*/) {}
+  // All before this place is done, and its results were given.
+  virtual void acknowledged(const ResumePoint& /*point*/) {}
 
   // For protocols that report what a stream does with its frames. Called only if follows_rows(). If
   // one of them throws std::bad_alloc, the stream fails.

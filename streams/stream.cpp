@@ -69,6 +69,11 @@ void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t clie
   if (takes_input()) settle_or_fail(intake_.reject(code, message, client_frames, now), now);
 }
 
+void Stream::acknowledge(std::uint64_t /*n*/, Time now) {
+  if (takes_input())
+    fail(ErrorCode::schema, "ack is for streams that were opened with resume", now);
+}
+
 void Stream::end(Time now) {
   if (input_ != Input::open) return;
   intake_.reject_partial_frame();
@@ -301,7 +306,7 @@ void Stream::deliver(const Row& row, const RowDone& done) {
       client_->result(head, done.answer);
     }
   }
-  if (client_listens_ && row.mark) client_->flushed(*row.mark);
+  if (client_listens_ && row.mark) client_->flushed(*row.mark, row.seq);
 }
 
 void Stream::message(WorkerMessage message, Time now) {

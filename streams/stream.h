@@ -70,6 +70,8 @@ class Stream final : public StreamInput {
   void gap(std::uint64_t client_frames, Time now) override;
   void post(std::string_view data, Time now) override;
   void set(std::string_view options, Time now) override;
+  // This stream does not resume: it fails.
+  void acknowledge(std::uint64_t n, Time now) override;
   void end(Time now) override;
   void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
               Time now) override;

@@ -35,6 +35,8 @@ class StreamInput {
   // A post with new values of the stream's options, a JSON object. It is also rejected if the
   // options are then too long.
   virtual void set(std::string_view options, Time arrived) = 0;
+  // The client has all messages before number `n`. Only from a client that resumes.
+  virtual void acknowledge(std::uint64_t n, Time now) = 0;
   // The client's last message: all results follow, then ClientOutput::closed. Input after it is
   // rejected; a second end is ignored.
   virtual void end(Time arrived) = 0;

@@ -179,6 +179,7 @@ bool receive_text(StreamPipe& pipe, std::string_view text) {
     case Type::closed:
       receive(pipe, cp::Closed{.frames = message->frames, .chunks = message->chunks});
       return true;
+    case Type::ack:
     case Type::unknown: break;
   }
   return true;

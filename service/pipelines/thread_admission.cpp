@@ -157,8 +157,9 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   std::unique_ptr<StreamTap> tap;
   if (thread_.recording) tap = thread_.recording->tap(request, options, checked.format, now);
   pipeline.hub().open({id, request.id, request.options, &thread_.returns});
-  output.ready(request.id, pipeline.name(), 0,
-               size_of(checked.format.format) * checked.format.values);
+  output.ready({.stream = request.id,
+                .pipeline = pipeline.name(),
+                .frame_bytes = size_of(checked.format.format) * checked.format.values});
   StreamSettings settings{.id = id,
                           .name = std::move(request.id),
                           .pipeline = pipeline.name(),

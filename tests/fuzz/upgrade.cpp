@@ -53,7 +53,7 @@ bool same(const StreamRequest& a, const StreamRequest& b) {
   return a.pipeline == b.pipeline && a.id == b.id && a.options == b.options &&
          a.format == b.format && a.channel == b.channel && a.chunk == b.chunk && a.rate == b.rate &&
          a.channels == b.channels && a.dim == b.dim && a.record == b.record &&
-         a.explain == b.explain;
+         a.explain == b.explain && a.resume == b.resume && a.resumption == b.resumption;
 }
 
 void check_answer(const HttpAnswer& answer) {

@@ -62,7 +62,7 @@ const std::array<ToService, 11> to_service{full_open,
 const Message worker_message{
     .stream = 7, .number = 2, .seq = 3, .kind = Answer::Kind::bytes, .data = payload};
 
-const std::array<ToClient, 12> to_client{
+const std::array<ToClient, 14> to_client{
     result,
     client_protocol::Result{},
     Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0, .frame_bytes = 4},
@@ -78,7 +78,10 @@ const std::array<ToClient, 12> to_client{
     Credit{.stream = 7, .frames = 80000},
     Goaway{.stream = 7, .retry_after = std::chrono::milliseconds(1000)},
     worker_message,
-    Message{}};
+    Message{},
+    client_protocol::Result{.data = payload,
+                            .number = MessageNumber{5, ResumePoint{1, 2, 3, 4, 5}}},
+    Message{.data = payload, .n = 6}};
 
 template <class Any>
 std::vector<std::byte> bytes_of(const Any& message) {
@@ -129,6 +132,14 @@ int touch(const Error& m) { return touch(m.code) + touch(m.message) + touch(m.pa
 int touch(const auto&) { return 0; }
 
 }  // namespace
+
+TEST_CASE("the numbers for a client that resumes are read as they are written") {
+  const client_protocol::Result numbered{.data = payload,
+                                         .number = MessageNumber{5, ResumePoint{1, 2, 3, 4, 5}}};
+  CHECK(to_client_and_back(numbered).number == numbered.number);
+  CHECK(to_client_and_back(result).number == std::nullopt);
+  CHECK(to_client_and_back(Message{.data = payload, .n = 6}).n == 6);
+}
 
 TEST_CASE("every message of a client is read by the service as it was written") {
   Decoder decoder(max_size);

@@ -23,7 +23,8 @@ TEST_CASE("every command is read and written the same") {
         R"({"type":"flush","mark":9007199254740991})", R"({"type":"reset"})",
         R"({"type":"gap","frames":1600})", R"({"type":"keepalive"})", R"({"type":"end"})",
         R"({"type":"message","data":{"data":[1.50,"\u0041"],"type":7}})",
-        R"({"type":"message","data":null})", R"({"type":"set","options":{"a":[1],"b":{}}})"})
+        R"({"type":"message","data":null})", R"({"type":"set","options":{"a":[1],"b":{}}})",
+        R"({"type":"ack","n":7})"})
     CHECK(round_trip(text) == text);
 }
 
@@ -41,9 +42,13 @@ TEST_CASE("a text that is not a command is refused with a reason") {
   CHECK(round_trip("{}") == "a command must have a type, a string");
   CHECK(round_trip(R"({"type":1})") == "a command must have a type, a string");
   CHECK(round_trip(R"({"type":"flash"})") ==
-        "unknown type; must be flush, gap, reset, message, set, keepalive or end");
+        "unknown type; must be flush, gap, reset, message, set, keepalive, end or ack");
   CHECK(round_trip(R"({"type":"end","now":true})") == "end must have no other key");
   CHECK(round_trip(R"({"type":"flush","marks":7})") == "flush must have no key other than mark");
+  for (const char* ack : {R"({"type":"ack"})", R"({"type":"ack","n":-1})",
+                          R"({"type":"ack","n":1,"mark":1})", R"({"type":"ack","n":"1"})"})
+    CHECK(round_trip(ack) ==
+          "ack must have the key n, a whole number from 0 to 2^53-1, and no other");
   CHECK(round_trip(R"({"type":"gap"})") == "gap must have the key frames, and no other");
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("a failed answer has an error in place of the value") {
 
 TEST_CASE("the other messages are those of the protocol") {
   std::string out;
-  append_ready(out, "kitchen", "default", 0);
+  append_ready(out, {.stream = "kitchen", .pipeline = "default"});
   append_flushed(out += '\n', 7);
   append_rejected(out += '\n', ErrorCode::values, "half a frame", 0);
   append_warning(out += '\n', ErrorCode::values, "too loud");
@@ -77,6 +77,55 @@ TEST_CASE("the other messages are those of the protocol") {
 {"type":"error","code":"no_worker","message":"no worker was available in time"}
 {"type":"goaway","retry_after_ms":1000}
 {"type":"closed","frames":48000,"chunks":30})");
+}
+
+TEST_CASE("messages to a client that resumes have a number and results a place to resume from") {
+  std::string out;
+  append_ready(out, {.stream = "kitchen",
+                     .pipeline = "default",
+                     .frame_bytes = 2,
+                     .frames = 1600,
+                     .commands = 3,
+                     .keep = 320000,
+                     .resume = "T",
+                     .resumed = true});
+  append_flushed(out += '\n', 7, 41);
+  append_message_number(out, {.n = 12});
+  append_result(out += '\n', {.seq = 42, .begin = 4, .end = 8, .rate = 4},
+                {Answer::Kind::text, "x"});
+  append_message_number(out, {.n = 13, .point = ResumePoint{40, 1600, 3, 4, 2}});
+  append_ack(out += '\n', {40, 1600, 3, 4, 2});
+  CHECK(out ==
+        R"({"type":"ready","stream":"kitchen","pipeline":"default","frames":1600,"commands":3,)"
+        R"("frame_bytes":2,"keep":320000,"resumed":true,"resume":"T"}
+{"type":"flushed","mark":7,"seq":41,"n":12}
+{"type":"result","seq":42,"begin":4,"end":8,"begin_s":1,"end_s":2,"flags":[],"data":"x",)"
+        R"("n":13,"ack":[40,1600,3,4,2]}
+{"type":"ack","seq":40,"frames":1600,"commands":3,"begin":4,"skip":2})");
+}
+
+TEST_CASE("a client that resumes reads the numbers that the service writes") {
+  std::string out;
+  append_ready(
+      out,
+      {.stream = "s", .pipeline = "p", .commands = 3, .keep = 9, .resume = "T", .resumed = false});
+  const auto ready = parse_server_message(out);
+  REQUIRE(ready);
+  CHECK(ready->commands == 3);
+  CHECK(ready->keep == 9);
+  CHECK(ready->resume == "T");
+  CHECK(ready->resumed == false);
+  append_result(out = "", {.seq = 42}, {Answer::Kind::text, "x"});
+  append_message_number(out, {.n = 13, .point = ResumePoint{40, 1600, 3, 4, 2}});
+  const auto result = parse_server_message(out);
+  REQUIRE(result);
+  CHECK(result->n == 13);
+  CHECK(result->point == ResumePoint{40, 1600, 3, 4, 2});
+  append_ack(out = "", {40, 1600, 3, 4, 2});
+  const auto ack = parse_server_message(out);
+  REQUIRE(ack);
+  CHECK(ack->type == ServerMessage::Type::ack);
+  CHECK(ack->point == ResumePoint{40, 1600, 3, 4, 2});
 }
 
 TEST_CASE("a client reads a warning") {

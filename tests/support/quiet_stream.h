@@ -16,6 +16,7 @@ class QuietStream : public StreamInput {
   void gap(std::uint64_t, Time) override {}
   void post(std::string_view, Time) override {}
   void set(std::string_view, Time) override {}
+  void acknowledge(std::uint64_t, Time) override {}
   void end(Time) override {}
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
   void fail(ErrorCode, std::string_view, Time) override {}

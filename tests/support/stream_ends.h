@@ -34,7 +34,7 @@ class CapturedRows : public StreamHost {
 // follows_rows() also "speech", "segment 3 at 25", "settled 24"; the last only when it changes.
 class CapturedClient : public ClientOutput {
  public:
-  void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
+  void ready(const StreamReady&) override {}
   void result(const ResultHead& head, const Answer& answer) override {
     if (has_no_memory) throw std::bad_alloc();
     said.push_back("result " + std::to_string(head.seq) + " " + answer.data);
@@ -47,7 +47,9 @@ class CapturedClient : public ClientOutput {
                    " " + message.data);
     ++unwritten;
   }
-  void flushed(std::uint64_t mark) override { said.push_back("flushed " + std::to_string(mark)); }
+  void flushed(std::uint64_t mark, std::uint64_t) override {
+    said.push_back("flushed " + std::to_string(mark));
+  }
   void rejected(ErrorCode code, std::string_view, std::uint64_t frames) override {
     said.push_back("rejected " + std::string(name_of(code)) + " " + std::to_string(frames));
   }

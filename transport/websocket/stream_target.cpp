@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t max_query = 2048;  // without `options`
+constexpr std::size_t max_query = 2048;  // without JSON objects
 constexpr std::size_t max_echo = 64;     // longest parameter name in an error
 
 RequestError fault(std::string_view parameter, std::string message) {
@@ -47,9 +47,20 @@ Problem set_rate(std::optional<double>& into, std::optional<double> value) {
   return into && std::isfinite(*into) ? Problem{} : "must be a number";
 }
 
-Problem set_explain(bool& into, std::string_view value) {
+Problem set_flag(bool& into, std::string_view value) {
   into = value == "1";
   return into ? Problem{} : "must be 1";
+}
+
+// A member of the resumption, which the first of them creates.
+template <auto member>
+Problem set_number(StreamRequest& request, std::string value) {
+  const auto number = number_in<std::uint64_t>(value);
+  if (!number || *number > client_protocol::max_number)
+    return "must be a whole number from 0 to 2^53-1";
+  if (!request.resumption) request.resumption.emplace();
+  member(*request.resumption) = *number;
+  return {};
 }
 
 Problem set_record(bool& into, std::string_view value) {
@@ -69,22 +80,61 @@ struct Parameter {
   Problem (*set)(StreamRequest&, std::string value);
 };
 
-constexpr std::array<Parameter, 11> parameters{{
-    {"pipeline",
-     [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
-    {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
-    {"rate",
-     [](StreamRequest& r, std::string v) { return set_rate(r.rate, number_in<double>(v)); }},
-    {"channels", [](StreamRequest& r, std::string v) { return set_count(r.channels, v); }},
-    {"dim", [](StreamRequest& r, std::string v) { return set_count(r.dim, v); }},
-    {"id", [](StreamRequest& r, std::string v) { return set_name(r.id, std::move(v)); }},
-    {"channel", [](StreamRequest& r, std::string v) { return set_text(r.channel, std::move(v)); }},
-    {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
-    {"options",
-     [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
-    {"record", [](StreamRequest& r, std::string v) { return set_record(r.record, v); }},
-    {"explain", [](StreamRequest& r, std::string v) { return set_explain(r.explain, v); }},
-}};
+constexpr std::array<Parameter, 21> parameters{
+    {{"pipeline",
+      [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
+     {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
+     {"rate",
+      [](StreamRequest& r, std::string v) { return set_rate(r.rate, number_in<double>(v)); }},
+     {"channels", [](StreamRequest& r, std::string v) { return set_count(r.channels, v); }},
+     {"dim", [](StreamRequest& r, std::string v) { return set_count(r.dim, v); }},
+     {"id", [](StreamRequest& r, std::string v) { return set_name(r.id, std::move(v)); }},
+     {"channel", [](StreamRequest& r, std::string v) { return set_text(r.channel, std::move(v)); }},
+     {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
+     {"options",
+      [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
+     {"record", [](StreamRequest& r, std::string v) { return set_record(r.record, v); }},
+     {"explain", [](StreamRequest& r, std::string v) { return set_flag(r.explain, v); }},
+     {"resume", [](StreamRequest& r, std::string v) { return set_flag(r.resume, v); }},
+     {"n", set_number < [](Resumption& to) -> auto& {return to.n;
+}  // namespace
+>
+}  // namespace millrace
+, {"seq", set_number < [](Resumption& to) -> auto& {return to.point.seq;
+}
+>
+}
+, {"from", set_number < [](Resumption& to) -> auto& {return to.point.frames;
+}
+>
+}
+, {"commands", set_number < [](Resumption& to) -> auto& {return to.point.commands;
+}
+>
+}
+, {"begin", set_number < [](Resumption& to) -> auto& {return to.point.begin;
+}
+>
+}
+, {"skip", set_number < [](Resumption& to) -> auto& {return to.point.skip;
+}
+>
+}
+, {"have", set_number < [](Resumption& to) -> auto& {return to.results;
+}
+>
+}
+, {"flushed", set_number < [](Resumption& to) -> auto& {return to.flushed;
+}
+>
+}
+, {"set", [](StreamRequest& r, std::string v) {
+     if (!r.resumption) r.resumption.emplace();
+     return set_options(r.resumption->set, std::move(v));
+   }},
+}
+}
+;
 
 }  // namespace
 
@@ -107,10 +157,11 @@ Result<StreamRequest, RequestError> parse_stream_target(std::string_view target)
   std::array<bool, parameters.size()> seen{};
   std::size_t length = 0;
   for (const auto& [name, encoded] : parameters_of(target)) {
-    if (name != "options") length += name.size() + encoded.size();
+    if (name != "options" && name != "set") length += name.size() + encoded.size();
     if (length >= max_query)
-      return RequestError{.status = 414,
-                          .message = "the query must be shorter than 2048 bytes, without options"};
+      return RequestError{
+          .status = 414,
+          .message = "the query must be shorter than 2048 bytes, without options and set"};
     const auto parameter = std::ranges::find(parameters, name, &Parameter::name);
     if (parameter == parameters.end()) return fault(name, "no such parameter");
     if (std::exchange(seen[static_cast<std::size_t>(parameter - parameters.begin())], true))
@@ -162,6 +213,18 @@ std::string stream_target(const StreamRequest& request) {
   if (!request.options.empty()) append_parameter(target, "options", request.options);
   if (!request.record) append_parameter(target, "record", "no");
   if (request.explain) append_parameter(target, "explain", "1");
+  if (request.resume) append_parameter(target, "resume", "1");
+  if (const auto& from = request.resumption) {
+    append_parameter(target, "n", std::to_string(from->n));
+    append_parameter(target, "seq", std::to_string(from->point.seq));
+    append_parameter(target, "from", std::to_string(from->point.frames));
+    append_parameter(target, "commands", std::to_string(from->point.commands));
+    append_parameter(target, "begin", std::to_string(from->point.begin));
+    append_parameter(target, "skip", std::to_string(from->point.skip));
+    append_parameter(target, "have", std::to_string(from->results));
+    append_parameter(target, "flushed", std::to_string(from->flushed));
+    if (!from->set.empty()) append_parameter(target, "set", from->set);
+  }
   return target;
 }
 

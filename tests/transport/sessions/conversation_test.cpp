@@ -48,15 +48,13 @@ class Talk final : public Conversation {
   std::chrono::milliseconds waits = 30s;
   bool outlives = false;
 
-  void ready(std::string_view name, std::string_view, std::uint64_t, std::size_t) override {
-    send("ready " + std::string(name));
-  }
+  void ready(const StreamReady& ready) override { send("ready " + std::string(ready.stream)); }
   void result(const ResultHead& head, const Answer& answer) override {
     if (answer.data.empty()) return queue().add_result();
     send("result " + std::to_string(head.seq) + " " + answer.data, true);
   }
   void message(const MessageHead&, const Answer&) override {}
-  void flushed(std::uint64_t) override {}
+  void flushed(std::uint64_t, std::uint64_t) override {}
   void rejected(ErrorCode code, std::string_view, std::uint64_t) override {
     send("rejected " + std::string(name_of(code)));
   }

@@ -118,7 +118,7 @@ TEST_CASE_METHOD(ServerFixture,
       const test::FailingAllocation failing(nth);
       outbox.result({}, answer);
     } catch (const std::bad_alloc&) {
-      outbox.flushed(7);
+      outbox.flushed(7, 0);
       CHECK(queue.next().bytes == R"({"type":"flushed","mark":7})");
       queue.sent();
       CHECK(queue.empty());

@@ -38,7 +38,9 @@ class PlainAdmission final : public StreamAdmission {
       : spec_(spec), limit_(limit), format_(format), type_(type) {}
   Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
     streams.push_back(std::make_unique<PlainStream>(spec_, limit_, output, format_, type_));
-    output.ready("s", request.pipeline, 0, size_of(format_.format) * format_.values);
+    output.ready({.stream = "s",
+                  .pipeline = request.pipeline,
+                  .frame_bytes = size_of(format_.format) * format_.values});
     return StreamHandle(&streams.back()->stream);
   }
 

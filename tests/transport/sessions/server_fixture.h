@@ -38,7 +38,7 @@ class EchoStream final : public test::QuietStream {
     position_ += bytes.size();
   }
   void flush(std::optional<std::uint64_t> mark, Time) override {
-    if (mark) output_.flushed(*mark);
+    if (mark) output_.flushed(*mark, 0);
   }
   void end(Time) override { output_.closed(position_, messages_, false); }
   void fail(ErrorCode code, std::string_view, Time) override { lost_.emplace_back(name_of(code)); }
@@ -70,7 +70,8 @@ class EchoAdmission final : public StreamAdmission {
                           .retry_after = std::chrono::seconds(2),
                           .reason = Refusal::no_room,
                           .logged = true};
-    output.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
+    const std::string name = request.id.empty() ? "s-1" : request.id;
+    output.ready({.stream = name, .pipeline = request.pipeline, .frame_bytes = 2});
     return StreamHandle(new EchoStream(output, lost, work));
   }
   std::optional<RequestError> refusal(const StreamRequest&) override { return refuses; }

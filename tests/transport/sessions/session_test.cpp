@@ -91,9 +91,9 @@ TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by their fault")
 }
 
 TEST_CASE_METHOD(SessionFixture, "messages in the outbox are written in order") {
-  outbox.ready("kitchen", "default", 0, 2);
+  outbox.ready({.stream = "kitchen", .pipeline = "default", .frame_bytes = 2});
   outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"});
-  outbox.flushed(7);
+  outbox.flushed(7, 0);
   outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"});
   settle();
   REQUIRE(client.seen.size() == 4);
@@ -272,7 +272,7 @@ TEST_CASE_METHOD(SessionFixture, "unsent messages to a lost client do not count 
 TEST_CASE_METHOD(SessionFixture, "messages in an outbox no longer count when it is destroyed") {
   {
     MillraceV1Conversation other(scope, "");
-    other.flushed(7);
+    other.flushed(7, 0);
     CHECK(stats.send_buffer.value() > 0);
   }
   CHECK(stats.send_buffer.value() == 0);
@@ -303,7 +303,7 @@ TEST_CASE_METHOD(SessionFixture, "an exception of a task is reported and not pas
 }
 
 TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
-  outbox.ready("kitchen", "default", 0, 2);
+  outbox.ready({.stream = "kitchen", .pipeline = "default", .frame_bytes = 2});
   outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
                 {Answer::Kind::bytes, std::string("\0\1", 2)});
   settle();

@@ -31,6 +31,24 @@ TEST_CASE("every parameter of the target is optional") {
   CHECK_FALSE((request->format || request->rate || request->channels || request->dim));
 }
 
+TEST_CASE("the numbers of a client that resumes are read as they are written") {
+  const StreamRequest request{
+      .id = "kitchen",
+      .resume = true,
+      .resumption = Resumption{
+          .n = 7, .point = {1, 2, 3, 4, 5}, .results = 8, .flushed = 9, .set = R"({"a":1})"}};
+  const auto read = parse_stream_target(stream_target(request));
+  REQUIRE(read.has_value());
+  CHECK(read->resume);
+  CHECK(read->resumption == request.resumption);
+  for (const char* name : {"n", "seq", "from", "commands", "begin", "skip", "have", "flushed"})
+    for (const char* value : {"", "-1", "1.5", "x", "9007199254740992"})
+      CHECK(problem(std::string(name) + "=" + value) ==
+            std::string(name) + ": must be a whole number from 0 to 2^53-1");
+  CHECK(problem("resume=0") == "resume: must be 1");
+  CHECK(problem("set=7") == "set: must be a JSON object");
+}
+
 TEST_CASE("every parameter is read, percent-decoded") {
   const auto request = parse_stream_target(
       "/v1/stream?pipeline=vad&format=f32le&rate=12.5&channels=2&dim=80&id=a.B-9_&channel=1"

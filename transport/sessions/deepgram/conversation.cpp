@@ -61,10 +61,9 @@ void DeepgramConversation::end(Time arrived) {
   if (!std::exchange(ended_, true)) stream()->end(arrived);
 }
 
-void DeepgramConversation::ready(std::string_view, std::string_view pipeline, std::uint64_t,
-                                 std::size_t) {
+void DeepgramConversation::ready(const StreamReady& ready) {
   append_string(metadata_ = R"({"request_id":)", request_id_);
-  append_string(metadata_ += R"(,"model_info":{"name":)", pipeline);
+  append_string(metadata_ += R"(,"model_info":{"name":)", ready.pipeline);
   metadata_ += R"(,"version":"","arch":""},"model_uuid":"00000000-0000-0000-0000-000000000000"})";
 }
 

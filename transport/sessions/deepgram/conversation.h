@@ -29,11 +29,10 @@ class DeepgramConversation final : public Conversation {
   void proceed() override;
   bool has_ended() const override { return ended_; }
 
-  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
-             std::size_t frame_bytes) override;
+  void ready(const StreamReady& ready) override;
   void result(const ResultHead& head, const Answer& answer) override;
   void message(const MessageHead&, const Answer&) override { queue().add_result(); }
-  void flushed(std::uint64_t) override {}
+  void flushed(std::uint64_t, std::uint64_t) override {}
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode, std::string_view) override {}
   void goaway() override {}

@@ -43,6 +43,11 @@ void MillraceV1Conversation::handle_command(const Connection::Message& message) 
 
 void MillraceV1Conversation::apply_command(const ClientMessage& command, Time arrived) {
   using namespace client_message;
+  // Also after the client's end: messages still follow.
+  if (const auto* ack = std::get_if<Ack>(&command)) {
+    queue().scope().stats().messages[MessageType::control].add();
+    return stream()->acknowledge(ack->n, arrived);
+  }
   const bool ends = std::holds_alternative<End>(command);
   if (!ends && !std::holds_alternative<Keepalive>(command) && rejects_input()) return;
   queue().scope().stats().messages[ends ? MessageType::close : MessageType::control].add();
@@ -67,13 +72,28 @@ void MillraceV1Conversation::send(Append append) {
   queue().commit(Connection::Kind::text);
 }
 
-void MillraceV1Conversation::ready(std::string_view stream, std::string_view pipeline,
-                                   std::uint64_t frames, std::size_t /*frame_bytes*/) {
-  send([&](std::string& out) { append_ready(out, stream, pipeline, frames); });
+// The same for a message in the order of the stream.
+template <class Append>
+void MillraceV1Conversation::send_in_order(Append append) {
+  send([&](std::string& out) {
+    append(out);
+    if (const auto number = std::exchange(number_, {})) append_message_number(out, *number);
+  });
 }
 
-void MillraceV1Conversation::flushed(std::uint64_t mark) {
-  send([&](std::string& out) { append_flushed(out, mark); });
+void MillraceV1Conversation::ready(const StreamReady& ready) {
+  send([&](std::string& out) { append_ready(out, ready); });
+}
+
+void MillraceV1Conversation::acknowledged(const ResumePoint& point) {
+  send([&](std::string& out) { append_ack(out, point); });
+}
+
+void MillraceV1Conversation::flushed(std::uint64_t mark, std::uint64_t seq) {
+  const bool numbered = number_.has_value();
+  send_in_order([&](std::string& out) {
+    append_flushed(out, mark, numbered ? std::optional(seq) : std::nullopt);
+  });
 }
 
 void MillraceV1Conversation::rejected(ErrorCode code, std::string_view message,
@@ -81,7 +101,7 @@ void MillraceV1Conversation::rejected(ErrorCode code, std::string_view message,
   if (queue().closing()) return;
   ++rejections_;
   if (const auto fault = fault_of(code, frames)) queue().scope().stats().rejected[*fault].add();
-  send([&](std::string& out) { append_rejected(out, code, message, frames); });
+  send_in_order([&](std::string& out) { append_rejected(out, code, message, frames); });
 }
 
 void MillraceV1Conversation::warning(ErrorCode code, std::string_view message) {
@@ -94,12 +114,12 @@ void MillraceV1Conversation::goaway() {
 }
 
 void MillraceV1Conversation::error(ErrorCode code, std::string_view message) {
-  send([&](std::string& out) { append_error(out, code, message); });
+  send_in_order([&](std::string& out) { append_error(out, code, message); });
   queue().close(code);
 }
 
 void MillraceV1Conversation::closed(std::uint64_t frames, std::uint64_t chunks, bool drained) {
-  send([&](std::string& out) { append_closed(out, frames, chunks); });
+  send_in_order([&](std::string& out) { append_closed(out, frames, chunks); });
   queue().close(drained);
 }
 
@@ -107,6 +127,7 @@ void MillraceV1Conversation::result(const ResultHead& head, const Answer& answer
   assert(answer.kind != Answer::Kind::none);
   if (queue().closing()) return;
   queue().commit(append_answer(head, answer), true);
+  number_.reset();
 }
 
 void MillraceV1Conversation::message(const MessageHead& head, const Answer& message) {
@@ -114,10 +135,15 @@ void MillraceV1Conversation::message(const MessageHead& head, const Answer& mess
   std::string& out = queue().bytes();
   const bool is_binary = message.kind == Answer::Kind::bytes;
   if (is_binary)
-    out.append(text_in(queue().scope().encoder().encode(client_protocol::Message{
-        .number = head.number, .seq = head.seq, .data = std::as_bytes(std::span(message.data))})));
+    out.append(text_in(queue().scope().encoder().encode(
+        client_protocol::Message{.number = head.number,
+                                 .seq = head.seq,
+                                 .data = std::as_bytes(std::span(message.data)),
+                                 .n = number_ ? std::optional(number_->n) : std::nullopt})));
   else
     append_message(out, head, message);
+  if (number_ && !is_binary) append_message_number(out, *number_);
+  number_.reset();
   queue().commit(is_binary ? Connection::Kind::binary : Connection::Kind::text, true);
 }
 
@@ -133,11 +159,13 @@ Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head,
       append_bytes(head, answer.data);
     else
       append_result(out, head, answer);
+    if (number_ && !is_binary) append_message_number(out, *number_);
     if (out.size() - begin <= longest)
       return is_binary ? Connection::Kind::binary : Connection::Kind::text;
     out.resize(begin);
   }
   append_too_long(out, head);
+  if (number_) append_message_number(out, *number_);
   return Connection::Kind::text;
 }
 
@@ -148,7 +176,8 @@ void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_vi
                                        .begin_s = static_cast<double>(head.begin) / head.rate,
                                        .end_s = static_cast<double>(head.end) / head.rate,
                                        .flags = head.flags,
-                                       .data = std::as_bytes(std::span(data))};
+                                       .data = std::as_bytes(std::span(data)),
+                                       .number = number_};
   const Bytes message = queue().scope().encoder().encode(result);
   queue().bytes().append(text_in(message));
 }

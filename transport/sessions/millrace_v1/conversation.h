@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/answer.h"
@@ -23,11 +24,10 @@ class MillraceV1Conversation final : public Conversation {
   void proceed() override;
   bool has_ended() const override { return ended_; }
 
-  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
-             std::size_t frame_bytes) override;
+  void ready(const StreamReady& ready) override;
   void result(const ResultHead& head, const Answer& answer) override;
   void message(const MessageHead& head, const Answer& message) override;
-  void flushed(std::uint64_t mark) override;
+  void flushed(std::uint64_t mark, std::uint64_t seq) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode code, std::string_view message) override;
   void goaway() override;
@@ -35,6 +35,8 @@ class MillraceV1Conversation final : public Conversation {
   void error(ErrorCode code, std::string_view message) override;
   // Also closes the connection, with 1000, or 1012 if `drained`.
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+  void number(const MessageNumber& number) override { number_ = number; }
+  void acknowledged(const ResumePoint& point) override;
 
  private:
   void handle_frames(const Connection::Message& message);
@@ -45,10 +47,13 @@ class MillraceV1Conversation final : public Conversation {
   void append_bytes(const ResultHead& head, std::string_view data);
   template <class Append>
   void send(Append append);
+  template <class Append>
+  void send_in_order(Append append);
 
   FramesInPieces pieces_;
-  std::uint64_t rejections_ = 0;  // messages `rejected` so far
-  bool ended_ = false;            // the client has sent its end
+  std::optional<MessageNumber> number_;  // that the next message has
+  std::uint64_t rejections_ = 0;         // messages `rejected` so far
+  bool ended_ = false;                   // the client has sent its end
 };
 
 }  // namespace millrace

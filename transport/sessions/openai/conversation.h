@@ -30,10 +30,10 @@ class OpenAiConversation final : public Conversation, UtteranceEvents {
   bool has_ended() const override { return false; }
   std::size_t reclaimable() const override { return Conversation::reclaimable() + pieces_.bytes(); }
 
-  void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
+  void ready(const StreamReady&) override {}
   void result(const ResultHead& head, const Answer& answer) override;
   void message(const MessageHead&, const Answer&) override { queue().add_result(); }
-  void flushed(std::uint64_t) override {}
+  void flushed(std::uint64_t, std::uint64_t) override {}
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode, std::string_view) override {}
   void goaway() override {}

@@ -222,15 +222,14 @@ void PeerStream::enqueue(const Message& message, bool is_result) {
   if (unsent_ >= context_.limits.unsent) full_ = true;
 }
 
-void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
-                       std::size_t frame_bytes) {
-  frame_bytes_ = frame_bytes > 0 ? std::optional(frame_bytes) : std::nullopt;
-  position_ = frames;
+void PeerStream::ready(const StreamReady& ready) {
+  frame_bytes_ = ready.frame_bytes > 0 ? std::optional(ready.frame_bytes) : std::nullopt;
+  position_ = ready.frames;
   enqueue(cp::Ready{.stream = number_,
-                    .id = stream,
-                    .pipeline = pipeline,
-                    .frames = frames,
-                    .frame_bytes = static_cast<std::uint32_t>(frame_bytes)});
+                    .id = ready.stream,
+                    .pipeline = ready.pipeline,
+                    .frames = ready.frames,
+                    .frame_bytes = static_cast<std::uint32_t>(ready.frame_bytes)});
 }
 
 void PeerStream::result(const ResultHead& head, const Answer& answer) {
@@ -264,7 +263,7 @@ void PeerStream::message(const MessageHead& head, const Answer& message) {
           true);
 }
 
-void PeerStream::flushed(std::uint64_t mark) {
+void PeerStream::flushed(std::uint64_t mark, std::uint64_t /*seq*/) {
   if (!closing_) enqueue(cp::Flushed{.stream = number_, .mark = mark});
 }
 

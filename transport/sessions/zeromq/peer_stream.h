@@ -80,11 +80,10 @@ class PeerStream final : public ClientOutput {
   bool over() const { return closing_ && unsent_ == 0; }
 
   std::string peer() const override { return outbox_.peer(); }
-  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
-             std::size_t frame_bytes) override;
+  void ready(const StreamReady& ready) override;
   void result(const ResultHead& head, const Answer& answer) override;
   void message(const MessageHead& head, const Answer& message) override;
-  void flushed(std::uint64_t mark) override;
+  void flushed(std::uint64_t mark, std::uint64_t seq) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode, std::string_view) override {}  // only logged
   void goaway() override;
