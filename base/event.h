@@ -23,7 +23,7 @@ enum class Cause : std::uint8_t {
 // One thing that happens to a stream. A stream's rows are a pure function of its events, in order.
 struct Event {
   enum class Kind : std::uint8_t {
-    open,    // the stream begins; always the first
+    open,    // the stream begins; always the first. It may have begun elsewhere: opened_anew()
     frames,  // `count` more frames arrived
     size,  // bodies have `count` frames, from the next one cut; requires that bodies lie end to end
     flush,    // the segment ends, the run continues
@@ -39,7 +39,11 @@ struct Event {
   Cause cause = Cause::client;
   std::uint64_t count = 0;
   std::optional<std::uint64_t> mark = {};  // the client's number of a flush
+  std::uint64_t rows = 0;                  // an open: the stream's rows before it
 
+  // True for an open of a stream that continues here, after it was lost elsewhere: its positions
+  // begin at `count`, and its rows with number `rows`.
+  bool opened_anew() const { return kind == Kind::open && (count > 0 || rows > 0); }
   // True for the kinds that have a text. The text is not in the event.
   bool has_text() const { return kind == Kind::message || kind == Kind::set; }
 };

@@ -24,6 +24,8 @@ void Chunker::add(const Event& event) {
   assert(!closing_ && !next_body() && !ended_);
   switch (event.kind) {
     case Kind::open:
+      if (event.opened_anew()) open_anew(event);
+      break;
     case Kind::message:
     case Kind::set: break;
     case Kind::frames:
@@ -70,9 +72,14 @@ std::uint64_t Chunker::frames_until_next() const {
 
 std::uint64_t Chunker::keep_from() const {
   if (ended_) return position_;
-  // After a flush the next body begins at received_, even if a step would lead beyond it.
-  const std::uint64_t begin = std::min(body_, received_);
+  const std::uint64_t begin = resume_position();
   return begin - std::min<std::uint64_t>(spec_.left, begin - run_);
+}
+
+std::uint64_t Chunker::resume_position() const {
+  if (ended_) return position_;
+  // After a flush the next body begins at received_, even if a step would lead beyond it.
+  return std::min(body_, received_);
 }
 
 std::uint32_t Chunker::full_size() const {
@@ -124,6 +131,14 @@ Row Chunker::emit(std::uint64_t begin, Body body) {
     due_ &= flag::reset;  // stays due until a row with frames has carried it
   }
   return row;
+}
+
+void Chunker::open_anew(const Event& event) {
+  assert(seq_ == 0 && position_ == 0 && event.count <= max_position);
+  run_ = segment_ = body_ = covered_ = received_ = position_ = event.count;
+  seq_ = event.rows;
+  due_ = flag::reset | flag::segment;
+  reason_ = ResetReason::failover;
 }
 
 void Chunker::close_segment(Row& last) {

@@ -17,6 +17,9 @@ inline constexpr std::uint64_t max_position = std::uint64_t{1} << 53;
 // counts positions; the caller holds the frames. Rows do not depend on how frames are split into
 // events, nor on messages, which the next row after them carries.
 //
+// A stream that is opened anew (Event::opened_anew()) begins a segment and a run at the position of
+// its open. Its first row has RESET(failover) and no START.
+//
 // An event may yield many rows. They are returned one at a time, so that the caller bounds how many
 // wait:
 //
@@ -30,9 +33,10 @@ class Chunker {
   // Requires: spec.check() has no error.
   explicit Chunker(const Spec& spec);
 
-  // Requires: next() has returned nullopt for the event before, and the stream has not ended. A
-  // size event requires that check_size(count) has no error; a gap requires count >= 1; frames and
-  // gaps require position() + count <= max_position.
+  // Requires: next() has returned nullopt for the event before, and the stream has not ended. An
+  // open is the first event, and may be left out if it is not one anew; its `count` is at most
+  // max_position. A size event requires that check_size(count) has no error; a gap requires count
+  // >= 1; frames and gaps require position() + count <= max_position.
   void add(const Event& event);
 
   // The next row of the event added last; nullopt if the event yields no more. The last row of a
@@ -46,6 +50,11 @@ class Chunker {
   // The position of the first frame that a later row may show. Earlier frames are needed only by
   // rows that next() has returned.
   std::uint64_t keep_from() const;
+
+  // The position from which a stream that is opened anew must receive frames, so that its rows
+  // follow those that next() has returned. Call it right after next() has returned a row: later
+  // events, such as a gap in a segment without frames, come after it.
+  std::uint64_t resume_position() const;
 
   // The position after the last frame received or lost.
   std::uint64_t position() const { return position_; }
@@ -70,6 +79,7 @@ class Chunker {
   std::optional<Body> tail_body() const;
   Row cut(Body body);
   Row emit(std::uint64_t begin, Body body);
+  void open_anew(const Event& event);
   void close_segment(Row& last);
   void begin_segment(const Event& event);
 

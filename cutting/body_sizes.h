@@ -24,11 +24,13 @@ class BodySizes {
   // The size event that must enter the chunker before its next event; nullopt: none.
   // `first_of_run`: the next body is. `waited` is how long the stream's rows wait for a worker.
   std::optional<Event> next(bool first_of_run, Duration waited);
+  // The stream begins at this position.
+  void on_open(std::uint64_t position) { first_ = position; }
   // A body begins: the chunker has cut a row with frames, or has begun a segment.
   void on_row(const Row& row) {
     begins_ = true;
     ++rows_;
-    position_ = row.end();
+    position_ = row.end() - first_;
   }
   void on_segment() { begins_ = true; }
   // The size of the bodies, of the first of a run the difference not counted.
@@ -47,8 +49,9 @@ class BodySizes {
   bool begins_ = true;
   std::uint32_t size_;          // size of the bodies
   std::uint32_t in_force_;      // in the chunker
+  std::uint64_t first_ = 0;     // the position at which the stream begins
   std::uint64_t rows_ = 0;      // rows with frames
-  std::uint64_t position_ = 0;  // end of the last of them
+  std::uint64_t position_ = 0;  // end of the last of them, counted from first_
 };
 
 }  // namespace millrace

@@ -20,6 +20,10 @@ void Cutter::add(const Event& event, const std::array<Bytes, 2>& frames) {
   const bool begins = event.kind == Kind::gap && chunker_.segment_frames() == 0;
   last_ = event.kind;
   if (event.kind == Kind::gap) gap_ = event.count;
+  if (event.kind == Kind::open) {
+    skipped_ = event.count;
+    if (sizes_) sizes_->on_open(event.count);
+  }
   chunker_.add(event);
   if (begins) begin(event.kind);
   if (endpoints_ && event.kind == Kind::frames)

@@ -50,7 +50,8 @@ class Cutter {
   // Adds the next event. `frames` are the values of its frames, if needs_values(). Requires that
   // next() has returned nullopt for the event before, and that the stream has not ended. A size
   // requires that Spec::check_size() has no error, a gap count >= 1; frames and gaps require
-  // position() + count <= max_position.
+  // position() + count <= max_position. An open is the first event, and may be left out if it is
+  // not one anew; its count is at most max_position.
   void add(const Event& event, const std::array<Bytes, 2>& frames = {});
 
   // The next row of the events so far; nullopt: add the next event. An endpoint that is due, and
@@ -87,11 +88,13 @@ class Cutter {
   // caller that gives a detector must ask.
   bool lost_detector() { return endpoints_ && endpoints_->lost_detector(); }
 
-  // The number of frames before this position, without those that gaps skipped. For positions of
-  // the row that next() has returned last.
+  // The number of frames of the stream before this position: without those that gaps skipped, and
+  // those before an open anew. For positions of the row that next() has returned last.
   std::uint64_t index(std::uint64_t position) const { return position - skipped_; }
   // The index of the first frame that a later row may show.
   std::uint64_t keep_from() const { return keep_from_; }
+  // See Chunker::resume_position().
+  std::uint64_t resume_position() const { return chunker_.resume_position(); }
   // The position after the last frame received or lost.
   std::uint64_t position() const { return chunker_.position(); }
   // True once next() has returned the END row.
@@ -112,7 +115,7 @@ class Cutter {
   Chunker chunker_;
   Event::Kind last_ = Event::Kind::open;  // the kind of the event added last
   std::uint64_t gap_ = 0;                 // frames that this event loses
-  std::uint64_t skipped_ = 0;             // frames lost by earlier events: position minus index
+  std::uint64_t skipped_ = 0;             // by the open and earlier gaps: position minus index
   std::uint64_t keep_from_ = 0;
   std::optional<BodySizes> sizes_;
   std::optional<SegmentEndpoints> endpoints_;

@@ -24,6 +24,40 @@ TEST_CASE("a stream without frames is one marker row") {
   CHECK(columns(rows_of({.size = 4}, {open(), end()})) == Columns{{0, 0, 0, 0, 0, 55, 0}});
 }
 
+TEST_CASE("a stream that is opened anew continues positions and numbers with a reset") {
+  const auto rows = rows_of({.size = 4, .first = 2, .left = 3},
+                            {open(100, 7), frames(7), flush(9), frames(1), end()});
+  CHECK(columns(rows) == Columns{{7, 100, 0, 2, 0, 6, 0},
+                                 {8, 102, 2, 4, 0, 0, 0},
+                                 {9, 106, 3, 1, 0, 16, 0},
+                                 {10, 107, 3, 1, 0, 52, 0}});
+  CHECK(reasons(rows) == Words{"failover", "none", "none", "none"});
+  CHECK(rows[2].mark == 9);
+}
+
+TEST_CASE("the reset of an open anew stays due until a row with frames has carried it") {
+  const auto rows = rows_of({.size = 4}, {open(8, 2), flush(), frames(4), end()});
+  CHECK(columns(rows) ==
+        Columns{{2, 8, 0, 0, 0, 22, 0}, {3, 8, 0, 4, 0, 6, 0}, {4, 12, 0, 0, 0, 48, 0}});
+  CHECK(reasons(rows) == Words{"failover", "failover", "none"});
+}
+
+TEST_CASE("an open at row 0 or at position 0 is one anew unless both are 0") {
+  for (const Event& event : {open(4, 0), open(0, 1)})
+    CHECK(reasons(rows_of({.size = 2}, {event, end()})) == Words{"failover"});
+  CHECK(reasons(rows_of({.size = 2}, {open(0, 0), end()})) == Words{"start"});
+}
+
+TEST_CASE("an open anew may be at the largest position") {
+  Chunker chunker({.size = 2, .left = 1});
+  chunker.add(open(max_position, huge));
+  CHECK_FALSE(chunker.next());
+  CHECK(chunker.keep_from() == max_position);
+  CHECK(chunker.position() == max_position);
+  chunker.add(end());
+  CHECK(columns({*chunker.next()}) == Columns{{huge, max_position, 0, 0, 0, 54, 0}});
+}
+
 TEST_CASE("a row is ready with the last frame of its window, not before") {
   Chunker chunker({.size = 4, .right = 2});
   chunker.add(frames(5));

@@ -97,6 +97,7 @@ Columns messages_of(const Spec& spec, const std::vector<Event>& events) {
   std::uint64_t rows = 0;
   for (const Event& event : events) {
     chunker.add(event);
+    if (event.kind == Event::Kind::open) rows = event.rows;
     if (event.has_text()) all.push_back({chunker.position(), rows});
     while (chunker.next()) ++rows;
   }
@@ -105,6 +106,7 @@ Columns messages_of(const Spec& spec, const std::vector<Event>& events) {
 
 Case random_case(std::mt19937_64& random) {
   Case made{random_rule(random), {}};
+  if (random() % 4 == 0) made.events.push_back(open(at_most(random, 40), at_most(random, 9)));
   for (auto n = random() % 12; n > 0; --n)
     made.events.push_back(random_event(random, made.rule.spec));
   const auto last = random() % 8;
@@ -140,10 +142,10 @@ std::vector<Event> events_from(const json::value& value) {
   std::vector<Event> events;
   for (const json::value& event : value.as_array()) {
     const auto kind = std::ranges::find(kinds, event.at(0).as_string()) - kinds.begin();
-    events.push_back({static_cast<Event::Kind>(kind),
-                      Cause::client,
-                      event.at(1).to_number<std::uint64_t>(),
-                      {}});
+    const json::value& n = event.at(1);
+    events.push_back({.kind = static_cast<Event::Kind>(kind),
+                      .count = (n.is_array() ? n.at(0) : n).to_number<std::uint64_t>(),
+                      .rows = n.is_array() ? n.at(1).to_number<std::uint64_t>() : 0});
   }
   return events;
 }
@@ -157,8 +159,11 @@ json::object to_json(const Spec& spec) {
 
 json::array to_json(const std::vector<Event>& events) {
   json::array all;
-  for (const Event& event : events)
-    all.push_back(json::array{kinds[static_cast<std::size_t>(event.kind)], event.count});
+  for (const Event& event : events) {
+    json::value n = event.count;
+    if (event.kind == Event::Kind::open) n = json::array{event.count, event.rows};
+    all.push_back(json::array{kinds[static_cast<std::size_t>(event.kind)], n});
+  }
   return all;
 }
 

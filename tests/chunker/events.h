@@ -14,7 +14,9 @@
 namespace millrace {
 
 // Short forms of events for the chunker's tests.
-inline Event open() { return {}; }
+inline Event open(std::uint64_t position = 0, std::uint64_t rows = 0) {
+  return {.count = position, .rows = rows};
+}
 inline Event frames(std::uint64_t n) { return {Event::Kind::frames, Cause::client, n, {}}; }
 inline Event size(std::uint64_t n) { return {Event::Kind::size, Cause::load, n, {}}; }
 inline Event flush(std::optional<std::uint64_t> mark = {}) {
@@ -48,7 +50,8 @@ struct Case {
   std::vector<Event> events;
 };
 
-// Small numbers, so that borders meet often. Ends with end, abort or, rarely, without either.
+// Small numbers, so that borders meet often. Some streams are opened anew. Ends with end, abort or,
+// rarely, without either.
 Case random_case(std::mt19937_64& random);
 
 // The forms of conformance/chunks.json.

@@ -94,13 +94,15 @@ TEST_CASE("no row has a frame before the value of keep_from()", "[property]") {
   }
 }
 
-// Checks the markers of all rows of a stream.
-void require_markers(const std::vector<Row>& rows) {
+// Checks the numbers and markers of all rows of a stream.
+void require_markers(const Event& first, const std::vector<Row>& rows) {
+  const bool anew = first.opened_anew();
   bool fresh = true, opens = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    REQUIRE(row.seq == i);
-    REQUIRE(row.is(flag::start) == (i == 0));
+    REQUIRE(row.seq == first.rows + i);
+    REQUIRE(row.is(flag::start) == (i == 0 && !anew));
+    REQUIRE_FALSE(row.reason == (anew ? ResetReason::start : ResetReason::failover));
     REQUIRE(row.is(flag::end) == (i + 1 == rows.size()));
     REQUIRE(row.is(flag::segment) == opens);
     REQUIRE(row.is(flag::reset) == (row.reason != ResetReason::none));
@@ -120,7 +122,7 @@ TEST_CASE("markers delimit segments and streams, and a gap causes a RESET", "[pr
                                one.events.back().kind != Event::Kind::abort))
       one.events.push_back(end());
     INFO(described(one));
-    require_markers(rows_of(one.rule.spec, one.events));
+    require_markers(one.events.front(), rows_of(one.rule.spec, one.events));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case of tests/conformance/chunks.json and messages.json.
+// Every case of tests/conformance/chunks.json, messages.json and opens.json.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -40,6 +40,23 @@ TEST_CASE("the cutter and its C++ reference give the rows of every conformance c
     const auto events = events_from(one.at("events"));
     CHECK(columns(cut({.spec = spec}, events)) == columns_from(one.at("rows")));
     CHECK(reference_columns(spec, events) == columns_from(one.at("rows")));
+  }
+}
+
+TEST_CASE("the rows of every conformance case of a stream that is opened anew are as given",
+          "[conformance]") {
+  const json::value all = conformance("opens.json");
+  const json::array& cases = all.at("cases").as_array();
+  REQUIRE(cases.size() == 94);
+  for (const json::value& one : cases) {
+    INFO(json::serialize(one));
+    const Spec spec = spec_from(one.at("spec"));
+    const auto events = events_from(one.at("events"));
+    const auto rows = cut({.spec = spec}, events);
+    CHECK(columns(rows) == columns_from(one.at("rows")));
+    CHECK(reference_columns(spec, events) == columns_from(one.at("rows")));
+    const bool anew = events.front().opened_anew();
+    CHECK(rows.front().is(flag::start) != anew);
   }
 }
 

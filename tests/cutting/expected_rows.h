@@ -83,7 +83,7 @@ class ExpectedRows {
     const std::uint64_t before = seen_;
     for (; seen_ < rows().size(); ++seen_) {
       if (rows()[seen_][3] > 0) ++bodies_;
-      if ((rows()[seen_][5] & flag::last) > 0) last_row_ = seen_;
+      if ((rows()[seen_][5] & flag::last) > 0) last_row_ = rows()[seen_][0];
     }
     switch (event.kind) {
       case Kind::open:

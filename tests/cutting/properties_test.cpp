@@ -55,6 +55,7 @@ class CutterPlay {
         expected_(rule_, endpoint_, [this](std::uint64_t bodies, std::uint64_t rows) {
           return size_of_body(bodies, rows);
         }) {
+    if (draw_.chance(30)) open_anew();
     while (!cutter_.ended()) act();
   }
 
@@ -89,6 +90,13 @@ class CutterPlay {
     const std::uint32_t size = rows < sizes_.size() ? sizes_[rows] : cutter_.body_size();
     REQUIRE(rule_.sizes.sizes.contains(size));
     return size;
+  }
+
+  void open_anew() {
+    const Event open{.count = draw_(0, 5000), .rows = draw_(1, 900)};
+    gaps_.push_back({0, open.count});
+    enter(open);
+    expected_.add(open);
   }
 
   // One random action.
@@ -131,7 +139,7 @@ class CutterPlay {
   void worker_endpoint() {
     if (rows_.empty()) return;
     const auto last = static_cast<std::uint32_t>(rows_.size() - 1);
-    const std::uint32_t seq = last - draw_(0, std::min(last, 3u));
+    const std::uint64_t seq = rows_[last - draw_(0, std::min(last, 3u))].seq;
     cutter_.on_worker_endpoint(seq);
     expected_.on_worker_endpoint(seq);
     if (draw_.chance(50)) return;  // it waits for the next event

@@ -197,3 +197,23 @@ TEST_CASE("size events have the cause of their rule, and there is none without a
     CHECK(SizedStream(sized(by), 20).decisions.empty());
   }
 }
+
+TEST_CASE("the sizes of a stream that is opened anew do not depend on its position") {
+  for (const By by : {By::adaptive, By::random}) {
+    std::vector<Sizes> bodies;
+    for (const Event& open : {Event{}, Event{.count = 1'000'003, .rows = 5}}) {
+      const ChunkRule rule = sized(by);
+      std::uint32_t chosen = 40;
+      Cutter cutter(rule, {.stream = name, .rate = 100, .chosen_size = &chosen});
+      Sizes& sizes = bodies.emplace_back();
+      cutter.add(open);
+      for (int frames = 0; frames < 1000; ++frames) {
+        while (const auto row = cutter.next()) sizes.push_back(row->size);
+        cutter.add({.kind = Event::Kind::frames, .count = 1});
+      }
+    }
+    CHECK(bodies[0].size() > 20);
+    CHECK(bodies[0] == bodies[1]);
+    CHECK((by == By::random || bodies[0].front() == 40));
+  }
+}

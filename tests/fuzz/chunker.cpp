@@ -52,13 +52,19 @@ Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
   return {.kind = Event::Kind::size, .count = count};
 }
 
-// The next event of a stream at `position` with bodies of `size`.
-Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size) {
+// The next event of a stream at `position` with bodies of `size`. Only `first` may be an open.
+Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size,
+                   bool first) {
   const std::uint64_t room = max_position - position;
   const std::uint64_t step = spec.step > 0 ? spec.step : size;
   Event event{.kind = static_cast<Event::Kind>(choices.byte() % 10)};
   switch (event.kind) {
     case Event::Kind::open:
+      if (first) {
+        event.count = choices.number(max_position);
+        event.rows = choices.number(max_position);
+        break;
+      }
       event.kind = Event::Kind::frames;
       event.count = std::min(choose_border(choices, step, size + spec.right), room);
       break;
@@ -88,9 +94,10 @@ void choose_events(Choices& choices, const Spec& spec, std::vector<Event>& event
            (events.back().kind == Event::Kind::end || events.back().kind == Event::Kind::abort);
   };
   while (!choices.empty() && events.size() < most_events && !ended()) {
-    const Event event = choose_event(choices, spec, position, size);
+    const Event event = choose_event(choices, spec, position, size, events.empty());
     if (event.kind == Event::Kind::size) size = event.count;
-    if (event.kind == Event::Kind::frames || event.kind == Event::Kind::gap)
+    if (event.kind == Event::Kind::open || event.kind == Event::Kind::frames ||
+        event.kind == Event::Kind::gap)
       position += event.count;
     events.push_back(event);
   }
@@ -123,7 +130,7 @@ ResetReason reason_of(const Event& event) {
 
 void expect(const Spec& spec, const std::vector<Event>& events, std::vector<Expected>& rows) {
   ReferenceChunker reference(spec);
-  ResetReason reason = ResetReason::start;
+  ResetReason reason = events.front().opened_anew() ? ResetReason::failover : ResetReason::start;
   for (const Event& event : events) {
     reference.event(event);
     while (rows.size() < reference.rows().size()) {
@@ -141,9 +148,7 @@ void expect(const Spec& spec, const std::vector<Event>& events, std::vector<Expe
 class Checked {
  public:
   Checked(const Spec& spec, std::uint32_t width, const std::vector<Expected>& rows)
-      : chunker_(spec), spec_(spec), width_(width), expected_(rows) {
-    add({.kind = Event::Kind::open});
-  }
+      : chunker_(spec), spec_(spec), width_(width), expected_(rows) {}
 
   void add(const Event& event) {
     const bool frames = event.kind == Event::Kind::frames;

@@ -24,9 +24,13 @@ class ReferenceChunker {
   // Requires: the stream has not ended. Memory grows with the rows.
   void event(const Event& event) {
     switch (event.kind) {
-      case Event::Kind::open: break;
+      case Event::Kind::open:
+        if (event.opened_anew()) open(event.count, event.rows);
+        break;
       case Event::Kind::message:
-      case Event::Kind::set: messages_.push_back({origin_ + received_, rows_.size()}); break;
+      case Event::Kind::set:
+        messages_.push_back({origin_ + received_, before_ + rows_.size()});
+        break;
       case Event::Kind::frames: frames(event.count); break;
       case Event::Kind::size:
         size_ = event.count;
@@ -68,9 +72,15 @@ class ReferenceChunker {
   void emit(std::uint64_t start, std::uint64_t body, std::uint64_t right) {
     const std::uint64_t begin = origin_ + start;
     const std::uint64_t left = body > 0 ? std::min<std::uint64_t>(spec_.left, begin - run_) : 0;
-    rows_.push_back({rows_.size(), begin, left, body, right, marks_, gap_});
+    rows_.push_back({before_ + rows_.size(), begin, left, body, right, marks_, gap_});
     marks_ = body > 0 ? 0 : marks_ & flag::reset;
     gap_ = 0;
+  }
+
+  void open(std::uint64_t position, std::uint64_t rows) {
+    origin_ = run_ = position;
+    before_ = rows;
+    marks_ = flag::reset | flag::segment;
   }
 
   void frames(std::uint64_t n) {
@@ -115,6 +125,7 @@ class ReferenceChunker {
   Spec spec_;
   std::uint64_t size_;
   std::vector<Columns> rows_;
+  std::uint64_t before_ = 0;  // rows of the stream before its open
   std::vector<Message> messages_;
   std::uint64_t origin_ = 0, run_ = 0;  // begin of the segment and of the run in the stream
   std::uint64_t received_ = 0,
