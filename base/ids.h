@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <type_traits>
 
@@ -13,6 +15,14 @@ enum class StreamId : std::uint64_t {};
 enum class BatchId : std::uint64_t {};
 enum class LaneId : std::uint64_t {};
 enum class Slot : std::uint32_t {};
+
+// The name of a stream for its life, over all its connections: 128 random bits, drawn when it is
+// opened. No process draws one that another has drawn.
+struct StreamKey {
+  std::array<std::uint8_t, 16> bytes{};
+
+  auto operator<=>(const StreamKey&) const = default;
+};
 
 // The plain number, for messages, array indices and logs.
 template <class Id>

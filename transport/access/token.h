@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "transport/access/hex.h"
 
 namespace millrace {
 
@@ -15,11 +15,10 @@ namespace millrace {
 // Longer tokens are refused, in bytes.
 inline constexpr std::size_t longest_token = 4096;
 
-using TokenDigest = std::array<std::uint8_t, 32>;  // SHA-256
+using TokenDigest = ThirtyTwoBytes;  // SHA-256
 
 // Throws std::bad_alloc.
 TokenDigest digest_of(std::string_view token);
-std::string to_hex(const TokenDigest& digest);
 
 // 32 random bytes in base64url without padding, so that it may also be a WebSocket subprotocol.
 // Throws std::runtime_error if the system has no randomness.

@@ -24,24 +24,6 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-std::optional<std::uint8_t> value_of(char digit) {
-  if (digit >= '0' && digit <= '9') return static_cast<std::uint8_t>(digit - '0');
-  const char lower = static_cast<char>(digit | 0x20);
-  if (lower >= 'a' && lower <= 'f') return static_cast<std::uint8_t>(lower - 'a' + 10);
-  return std::nullopt;
-}
-
-std::optional<TokenDigest> parse_hex(std::string_view hex) {
-  TokenDigest digest;
-  if (hex.size() != 2 * digest.size()) return std::nullopt;
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    const auto high = value_of(hex[2 * i]), low = value_of(hex[2 * i + 1]);
-    if (!high || !low) return std::nullopt;
-    digest[i] = static_cast<std::uint8_t>(*high << 4 | *low);
-  }
-  return digest;
-}
-
 bool is_token_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name &&
          std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
@@ -62,7 +44,7 @@ Result<TokenList, std::string> TokenList::parse(std::string_view text) {
     const std::string_view hex = take_word(line);
     if (hex.empty() || hex.starts_with('#')) continue;
     const std::string_view name = take_word(line);
-    const auto digest = parse_hex(hex);
+    const auto digest = from_hex(hex);
     if (!digest || !is_token_name(name) || !take_word(line).empty())
       return wrong(
           "must be the SHA-256 of a token in 64 hexadecimal digits, a space, and a name of 1 to "

@@ -39,4 +39,22 @@ std::optional<Bytes> decode_base64(std::string_view text, std::vector<std::byte>
   return Bytes(into).first(static_cast<std::size_t>(size) - padding);
 }
 
+std::string base64url(std::string_view bytes) {
+  std::string text = base64(bytes);
+  std::erase(text, '=');
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  return text;
+}
+
+std::optional<Bytes> decode_base64url(std::string_view text, std::vector<std::byte>& into) {
+  std::string padded(text);
+  std::ranges::replace(padded, '-', '+');
+  std::ranges::replace(padded, '_', '/');
+  padded.resize((padded.size() + 3) / 4 * 4, '=');
+  const auto bytes = decode_base64(padded, into);
+  if (!bytes || base64url(text_in(*bytes)) != text) return std::nullopt;
+  return bytes;
+}
+
 }  // namespace millrace

@@ -18,4 +18,9 @@ std::string base64(std::string_view bytes);
 // nullopt if `text` is not base64: other characters, white space within it, or a wrong length.
 std::optional<Bytes> decode_base64(std::string_view text, std::vector<std::byte>& into);
 
+// The same in the alphabet for URLs (RFC 4648, section 5), without padding. Only one text decodes
+// to the same bytes: nullopt for any other.
+std::string base64url(std::string_view bytes);
+std::optional<Bytes> decode_base64url(std::string_view text, std::vector<std::byte>& into);
+
 }  // namespace millrace

@@ -13,6 +13,12 @@ std::optional<std::string> decoded(std::string_view text) {
   return bytes ? std::optional(std::string(text_in(*bytes))) : std::nullopt;
 }
 
+std::optional<std::string> decoded_url(std::string_view text) {
+  std::vector<std::byte> memory;
+  const auto bytes = decode_base64url(text, memory);
+  return bytes ? std::optional(std::string(text_in(*bytes))) : std::nullopt;
+}
+
 }  // namespace
 
 TEST_CASE("bytes of every length are the same after base64") {
@@ -38,5 +44,23 @@ TEST_CASE("other text is not base64") {
                            "Zm9.",  "Zm\xc3\xbc", "   ="}) {
     INFO(text);
     CHECK_FALSE(decoded(text));
+  }
+}
+
+TEST_CASE("bytes of every length are the same after base64url which has no padding") {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    CHECK(decoded_url(base64url(bytes)) == bytes);
+    bytes += static_cast<char>(i * 7);
+  }
+  CHECK(base64url("f") == "Zg");
+  CHECK(base64url("\xfb\xff\xfe") == "-__-");
+}
+
+TEST_CASE("one text only is the base64url of some bytes") {
+  for (const char* text :
+       {"Zg==", "Zg=", "Zh", "Zm9", "+//+", "-__+", "Z", "Zm9vZ", " Zg", "Zg\n", "Zm.v"}) {
+    INFO(text);
+    CHECK_FALSE(decoded_url(text));
   }
 }
