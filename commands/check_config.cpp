@@ -20,7 +20,7 @@ void check_config(const std::string& file, Console& console) {
     console.exit_code = 1;
   };
   if (!configuration) return fail(configuration.error());
-  if (const auto tokens = load_tokens(*configuration); !tokens) return fail(tokens.error());
+  if (const auto access = load_access(*configuration); !access) return fail(access.error());
   console.out << to_toml(configuration->options);
 }
 

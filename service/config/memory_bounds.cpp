@@ -132,7 +132,7 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, sum(row_bytes, post_bytes(pipeline))}),
-          .results = product({streams, limits.send_buffer + stream_room}),
+          .results = product({streams, limits.send_buffer + stream_room + limits.resume_buffer}),
           .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
           .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};
 }

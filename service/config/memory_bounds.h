@@ -9,10 +9,11 @@ namespace millrace {
 
 // The most memory that a set of streams and lanes can hold, in bytes.
 struct MemoryBounds {
-  std::size_t frames = 0;   // in the buffers of streams, and in messages that are being received
-  std::size_t rows = 0;     // ready rows in no batch, and events that wait to become rows
-  std::size_t slabs = 0;    // slabs of one lane with default_credits
-  std::size_t results = 0;  // not sent yet, and incomplete messages of workers on other machines
+  std::size_t frames = 0;  // in the buffers of streams, and in messages that are being received
+  std::size_t rows = 0;    // ready rows in no batch, and events that wait to become rows
+  std::size_t slabs = 0;   // slabs of one lane with default_credits
+  // Not sent or not acknowledged yet, and incomplete messages of workers on other machines.
+  std::size_t results = 0;
   // The rest of each stream, with conversion and voice detector, and connections without a stream.
   std::size_t streams = 0;
   // The queue to the recorder, and the recorder's part of each stream; 0 without `record`.

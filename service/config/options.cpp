@@ -20,6 +20,7 @@
 #include "service/config/toml/config_value.h"
 #include "service/config/toml/section.h"
 #include "service/config/toml/units.h"
+#include "transport/access/resume_keys.h"
 #include "transport/access/token_list.h"
 #include "transport/net/local_path.h"
 
@@ -93,7 +94,7 @@ ListenOptions read_listen(Section listen) {
 }
 
 AccessRule read_access(Section access) {
-  AccessRule rule{.tokens = access.file("tokens")};
+  AccessRule rule{.tokens = access.file("tokens"), .resume_key = access.file("resume_key")};
   access.refuse_unknown();
   return rule;
 }
@@ -107,6 +108,8 @@ LimitOptions read_limits(Section limits) {
   options.text = limits.bytes("text", std::min(options.text, options.message), 1 << 10,
                               std::min(LimitOptions::longest_text, options.message));
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
+  options.resume = limits.time("resume", options.resume, 1s, 10min);
+  options.resume_buffer = limits.bytes("resume_buffer", options.resume_buffer, 64 << 10, 64 << 20);
   options.connections = limits.count("connections", options.connections, 1, most_connections);
   options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
   options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, least_buffer, 10min);
@@ -184,6 +187,18 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   return configuration;
 }
 
+// The content of the file that `key` names; null if its path is empty.
+template <class Content>
+Result<std::shared_ptr<const Content>, ConfigError> load(const std::string& configuration,
+                                                         const std::string& key,
+                                                         const std::string& path) {
+  if (path.empty()) return std::shared_ptr<const Content>();
+  auto content = Content::read(path);
+  if (!content)
+    return configuration + ": key '" + key + "' = " + toml_string(path) + ": " + content.error();
+  return std::make_shared<const Content>(*std::move(content));
+}
+
 }  // namespace
 
 LogOptions read_log(Section log) {
@@ -216,13 +231,13 @@ Result<Configuration, ConfigError> load_options(const std::string& path) {
   return parse_options(text, path);
 }
 
-Result<std::shared_ptr<const TokenList>, ConfigError> load_tokens(const Configuration& from) {
-  const std::string& path = from.options.access.tokens;
-  if (path.empty()) return std::shared_ptr<const TokenList>();
-  auto list = TokenList::read(path);
-  if (!list)
-    return from.file + ": key 'access.tokens' = " + toml_string(path) + ": " + list.error();
-  return std::make_shared<const TokenList>(*std::move(list));
+Result<AccessFiles, ConfigError> load_access(const Configuration& from) {
+  const AccessRule& access = from.options.access;
+  auto tokens = load<TokenList>(from.file, "access.tokens", access.tokens);
+  if (!tokens) return tokens.error();
+  auto keys = load<ResumeKeys>(from.file, "access.resume_key", access.resume_key);
+  if (!keys) return keys.error();
+  return AccessFiles{.tokens = *std::move(tokens), .resume_keys = *std::move(keys)};
 }
 
 }  // namespace millrace

@@ -23,6 +23,7 @@
 
 namespace millrace {
 
+class ResumeKeys;
 class TokenList;
 
 // The checked configuration; docs/configuration.md lists the keys. Only service/, replay/,
@@ -45,9 +46,10 @@ struct ListenOptions {
   bool operator==(const ListenOptions&) const = default;
 };
 
-// Which clients may open streams.
+// Which clients may open streams, and resume them.
 struct AccessRule {
-  std::string tokens = {};  // the file with the accepted tokens; empty: each client may
+  std::string tokens = {};      // the file with the accepted tokens; empty: each client may
+  std::string resume_key = {};  // the file with the keys of resume tokens; empty: a random key
 
   bool operator==(const AccessRule&) const = default;
 };
@@ -94,6 +96,8 @@ struct LimitOptions {
   std::size_t message = 64 << 10;                    // bytes of a client's message with frames
   std::size_t text = 16 << 10;                       // bytes of a client's message to the worker
   std::size_t send_buffer = 64 << 10;                // unwritten bytes at which rows are held back
+  Duration resume = std::chrono::seconds(15);        // that a stream waits for its lost client
+  std::size_t resume_buffer = 1 << 20;               // bytes kept until a client acknowledges them
   std::uint32_t connections = 10'000;                // clients of the process
   std::size_t slab_bytes = 1ull << 30;               // all slabs of all lanes
   Duration stream_buffer = std::chrono::seconds(5);  // signal that a stream may hold
@@ -158,7 +162,12 @@ using ConfigError = std::string;
 // `file` is the name in messages. An empty text gives a configuration of defaults that works.
 Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file);
 Result<Configuration, ConfigError> load_options(const std::string& path);
-// Reads the file of [access] tokens; null without this key.
-Result<std::shared_ptr<const TokenList>, ConfigError> load_tokens(const Configuration& from);
+
+// The content of the files of [access]; null without the key of a file.
+struct AccessFiles {
+  std::shared_ptr<const TokenList> tokens = nullptr;
+  std::shared_ptr<const ResumeKeys> resume_keys = nullptr;
+};
+Result<AccessFiles, ConfigError> load_access(const Configuration& from);
 
 }  // namespace millrace

@@ -45,6 +45,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
 void print(std::ostream& out, const AccessRule& access) {
   out << "\n[access]\n";
   if (!access.tokens.empty()) out << "tokens = " << toml_string(access.tokens) << '\n';
+  if (!access.resume_key.empty()) out << "resume_key = " << toml_string(access.resume_key) << '\n';
 }
 
 void print(std::ostream& out, const LimitOptions& limits) {
@@ -54,6 +55,8 @@ void print(std::ostream& out, const LimitOptions& limits) {
       << "stream_buffer = " << in_quotes(readable(limits.stream_buffer)) << '\n'
       << "pause_buffer = " << in_quotes(readable(limits.pause_buffer)) << '\n'
       << "send_buffer = " << in_quotes(readable_bytes(limits.send_buffer)) << '\n'
+      << "resume = " << in_quotes(readable(limits.resume)) << '\n'
+      << "resume_buffer = " << in_quotes(readable_bytes(limits.resume_buffer)) << '\n'
       << "connections = " << limits.connections << '\n'
       << "slab_bytes = " << in_quotes(readable_bytes(limits.slab_bytes)) << '\n'
       << "drain = " << in_quotes(readable(limits.drain)) << '\n'

@@ -10,15 +10,16 @@
 #include "service/config/descriptors.h"
 #include "service/config/print_options.h"
 #include "service/config/toml/config_value.h"
+#include "transport/access/resume_keys.h"
 #include "transport/access/token_list.h"
 
 namespace millrace {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> reloadable = {
-    "access.tokens", "limits.connections", "limits.slab_bytes", "limits.drain",
-    "limits.linger", "limits.notice",      "log.level",         "log.format"};
+constexpr std::array<std::string_view, 9> reloadable = {
+    "access.tokens", "access.resume_key", "limits.connections", "limits.slab_bytes", "limits.drain",
+    "limits.linger", "limits.notice",     "log.level",          "log.format"};
 
 struct Difference {
   std::string key;
@@ -80,6 +81,14 @@ bool may_change(std::string_view key, const Configuration& running, const Config
   return std::ranges::find(reloadable, key) != reloadable.end();
 }
 
+// Adds the key of a file whose name is the same, but not its content.
+template <class Content>
+void add_if_other(const char* key, const std::shared_ptr<const Content>& before,
+                  const std::shared_ptr<const Content>& after, std::vector<std::string>& changed) {
+  const bool listed = std::ranges::find(changed, key) != changed.end();
+  if (!listed && before && after && *before != *after) changed.emplace_back(key);
+}
+
 }  // namespace
 
 Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read) {
@@ -94,7 +103,7 @@ Result<Reloaded, ConfigError> compare(const Configuration& running, Configuratio
   return reloaded;
 }
 
-Result<Reloaded, ConfigError> reload(const Configuration& running, const TokenList* tokens) {
+Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessFiles& in_use) {
   const std::string& path = running.file;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -105,15 +114,17 @@ Result<Reloaded, ConfigError> reload(const Configuration& running, const TokenLi
   if (!read) return read.error();
   // The start does the same: otherwise each reload would appear to change `connections`.
   std::string fewer = fit_to_descriptors(read->options.limits.connections);
-  auto list = load_tokens(*read);
-  if (!list) return list.error();
+  auto access = load_access(*read);
+  if (!access) return access.error();
   auto reloaded = compare(running, *std::move(read));
   if (!reloaded) return reloaded;
   reloaded->fewer_connections = std::move(fewer);
-  auto& changed = reloaded->changed;
-  const bool renamed = running.options.access != reloaded->configuration.options.access;
-  if (!renamed && tokens && *tokens != **list) changed.emplace_back("access.tokens");
-  reloaded->tokens = *std::move(list);
+  add_if_other("access.tokens", in_use.tokens, access->tokens, reloaded->changed);
+  add_if_other("access.resume_key", in_use.resume_keys, access->resume_keys, reloaded->changed);
+  // The keys of a file that is no longer named must not count any more.
+  if (!access->resume_keys && !running.options.access.resume_key.empty())
+    access->resume_keys = std::make_shared<const ResumeKeys>(ResumeKeys::random());
+  reloaded->access = *std::move(access);
   return reloaded;
 }
 

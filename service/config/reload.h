@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,16 +13,17 @@ struct Reloaded {
   Configuration configuration;
   std::vector<std::string> changed;  // names of keys, like "limits.drain"
   std::string fewer_connections;     // why `connections` is less than in the file; usually empty
-  std::shared_ptr<const TokenList> tokens;  // null: no token is needed
+  AccessFiles access;                // its resume_keys are null if those in use remain
 };
 
 // Compares `read`, the configuration of the file now, with the running one. Returns the error
 // `file: key 'name' = value: why` if a key differs that cannot change while the service runs.
 Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read);
 
-// Reads the file of the running configuration and that of its tokens again, lowers `connections` to
-// what the descriptors allow, and compares, also with the list of tokens in use. Returns an error
-// if a path is not a regular file.
-Result<Reloaded, ConfigError> reload(const Configuration& running, const TokenList* tokens);
+// Reads the file of the running configuration and those of [access] again, lowers `connections` to
+// what the descriptors allow, and compares, also with the content of the files in use. Returns an
+// error if a path is not a regular file. Throws std::runtime_error if a key must be drawn, and the
+// system has no randomness.
+Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessFiles& in_use);
 
 }  // namespace millrace

@@ -17,6 +17,7 @@
 #include "service/pipelines/request_check.h"
 #include "service/recorder/thread_recording.h"
 #include "streams/stream_table.h"
+#include "transport/access/resume_keys.h"
 #include "transport/net/retry_times.h"
 #include "transport/sessions/client_gate.h"
 #include "transport/sessions/stream_admission.h"
@@ -34,7 +35,8 @@ struct SharedAdmission {
   const std::uint64_t first_stream = 0;
   // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
-  const bool explain = false;  // streams may ask for explanations
+  const bool explain = false;       // streams may ask for explanations
+  CurrentResumeKeys resume_keys{};  // sign and verify the tokens of streams
 };
 
 // Accepts or refuses the requests for streams on one io thread, and creates the streams. Confined

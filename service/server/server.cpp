@@ -62,10 +62,10 @@ void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
                Clock::now());
 }
 
-AcceptedTokens::List tokens_of(const Configuration& configuration) {
-  auto list = load_tokens(configuration);
-  if (!list) throw std::runtime_error(list.error());
-  return *std::move(list);
+AccessFiles access_of(const Configuration& configuration) {
+  auto files = load_access(configuration);
+  if (!files) throw std::runtime_error(files.error());
+  return *std::move(files);
 }
 
 }  // namespace
@@ -82,7 +82,6 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .pipelines = pipeline_list(options_.pipelines),
-                   .tokens = AcceptedTokens(tokens_of(configuration)),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),
@@ -91,6 +90,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
       slab_bytes_(options_.limits.slab_bytes),
       remote_budgets_(unread_bytes(options_.limits)),
       device_watch_(options_.gpu, log_) {
+  apply(access_of(configuration));
   record_load();
   make_recording();
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)

@@ -79,6 +79,7 @@ class Server {
   Task<> handle_hangups();
   bool reload();  // false if it was refused
   void apply(Configuration configuration) noexcept;
+  void apply(AccessFiles access) noexcept;
   void record_load();
   Task<> watch_clock();
   Task<> watch_threads();

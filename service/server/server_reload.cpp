@@ -41,15 +41,16 @@ bool Server::reload() {
     log_.info("reload ignored", {{"why", "the service was started without a configuration file"}});
     return true;
   }
-  const auto tokens = admission_.gate.tokens.list();
-  auto reloaded = millrace::reload(configuration_, tokens.get());
+  const AccessFiles in_use{.tokens = admission_.gate.tokens.list(),
+                           .resume_keys = admission_.resume_keys.keys()};
+  auto reloaded = millrace::reload(configuration_, in_use);
   stats_.reloaded.set(reloaded.has_value());
   if (!reloaded) {
     log_.warning("reload refused", {{"why", reloaded.error()}});
     return false;
   }
   apply(std::move(reloaded->configuration));
-  admission_.gate.tokens.replace(std::move(reloaded->tokens));
+  apply(std::move(reloaded->access));
   if (const std::string& why = reloaded->fewer_connections; !why.empty())
     log_.warning("connection limit lowered", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
@@ -73,6 +74,11 @@ void Server::apply(Configuration configuration) noexcept {
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options).frames));
   record_load();
   configuration_ = std::move(configuration);
+}
+
+void Server::apply(AccessFiles access) noexcept {
+  admission_.gate.tokens.replace(std::move(access.tokens));
+  if (access.resume_keys) admission_.resume_keys.replace(std::move(access.resume_keys));
 }
 
 void Server::record_load() {

@@ -25,17 +25,29 @@ def new_token(name):
 class AccessTest(SystemTest):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.tokens = os.path.join(self.folder, "tokens")
+        self.tokens, self.keys = (os.path.join(self.folder, name) for name in ("tokens", "resume_key"))
         self.token, self.line = new_token("alice")
         self.write(self.line)
+        self.write_key("0" * 64)
         recording = f'[recording]\ndirectory = "{self.folder}/recordings"\ncommit = "10ms"\n'
         self.serving = self.service(PIPELINE + "record = { answers = true }\n",
-                                    f'try_page = true\n[access]\ntokens = "{self.tokens}"\n{recording}')
+                                    f'try_page = true\n[access]\ntokens = "{self.tokens}"\n'
+                                    f'resume_key = "{self.keys}"\n{recording}')
         self.worker = self.tap(self.serving)
 
     def write(self, *lines):
         with open(self.tokens, "w") as file:
             file.writelines(line + "\n" for line in lines)
+
+    def write_key(self, *lines):
+        with open(os.open(self.keys, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.writelines(line + "\n" for line in lines)
+
+    def reload(self, event):
+        """The line of the log about a reload."""
+        before = len(self.serving.errors)
+        self.serving.process.send_signal(signal.SIGHUP)
+        return wait_for(lambda: next((line for line in self.serving.errors[before:] if event in line), None), event)
 
     async def status(self, subprotocols=None, **fields):
         """The status of an upgrade: 101 after a stream was answered to its end."""
@@ -117,24 +129,36 @@ class Access(AccessTest):
                     self.assertRegex(output, "not accepted|refused: (401|unauthenticated)")
 
     def test_a_reload_reads_the_file_again_and_keeps_the_list_if_the_file_is_wrong(self):
-        def reload(event):
-            before = len(self.serving.errors)
-            self.serving.process.send_signal(signal.SIGHUP)
-            return wait_for(lambda: next((line for line in self.serving.errors[before:] if event in line), None), event)
-
         old = {"Authorization": f"Bearer {self.token}"}
         token, line = new_token("bob")
         new = {"Authorization": f"Bearer {token}"}
         self.write(line)
-        self.assertIn("changed=access.tokens", reload("configuration reloaded"))
+        self.assertIn("changed=access.tokens", self.reload("configuration reloaded"))
         self.assertEqual(self.statuses(old, new), [401, 101])
         self.write(self.line, "oops")
-        self.assertIn("line 2: must be the SHA-256", reload("reload refused"))
+        self.assertIn("line 2: must be the SHA-256", self.reload("reload refused"))
         self.assertEqual(self.serving.metric("millrace_config_last_reload_successful"), 0)
         self.assertEqual(self.statuses(old, new), [401, 101])
         self.write()
-        reload("configuration reloaded")
+        self.reload("configuration reloaded")
         self.assertEqual(self.statuses(old, new), [401, 401])
+
+    def test_a_reload_reads_the_keys_again_and_changes_nothing_if_others_can_read_them(self):
+        def changed(event):
+            return "changed=access.resume_key" in self.reload(event)
+
+        self.write_key("1" * 64, "0" * 64)
+        self.assertTrue(changed("configuration reloaded"))
+        self.assertFalse(changed("configuration reloaded"))
+        self.write_key("2" * 64)
+        os.chmod(self.keys, 0o644)
+        self.write()
+        self.assertIn("has mode 0644", self.reload("reload refused"))
+        self.assertEqual(self.statuses({"Authorization": f"Bearer {self.token}"}), [101])  # nor the tokens
+        os.chmod(self.keys, 0o600)
+        self.write(self.line)
+        self.write_key("1" * 64, "0" * 64)
+        self.assertFalse(changed("configuration reloaded"))  # the keys in use
 
     def test_no_output_of_the_service_has_a_token(self):
         wrong = new_token("mallory")[0]
@@ -156,13 +180,14 @@ class Access(AccessTest):
 
 
 class Start(SystemTest):
-    def test_a_wrong_file_of_tokens_ends_the_program_before_it_listens(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-            file.write('[access]\ntokens = "/nowhere"\n')
-            file.flush()
-            ended = subprocess.run([MILLRACE, "serve", file.name], capture_output=True, text=True, timeout=PATIENCE)
-            self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
-            self.assertIn(f"millrace: {file.name}: key 'access.tokens' = \"/nowhere\": cannot be read", ended.stderr)
+    def test_a_wrong_file_of_tokens_or_keys_ends_the_program_before_it_listens(self):
+        for key in ("tokens", "resume_key"):
+            with self.subTest(key=key), tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+                file.write(f'[access]\n{key} = "/nowhere"\n')
+                file.flush()
+                ended = subprocess.run([MILLRACE, "serve", file.name], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
+                self.assertIn(f"millrace: {file.name}: key 'access.{key}' = \"/nowhere\": cannot be read", ended.stderr)
 
 
 if __name__ == "__main__":

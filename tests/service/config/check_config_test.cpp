@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/console/commands.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -64,6 +66,8 @@ text = "16KiB"
 stream_buffer = "5s"
 pause_buffer = "2min"
 send_buffer = "64KiB"
+resume = "15s"
+resume_buffer = "1MiB"
 connections = 10000
 slab_bytes = "1GiB"
 drain = "25s"
@@ -104,7 +108,7 @@ chunk = { size = 512, left = 64, right = 0, min = 0, tail = "every_start", align
 batch = { rows = 16, max_wait = "2ms", width_buckets = [576] }
 # frames: size 512 (32 ms), step 512 (32 ms), first 512 (32 ms), left 64 (4 ms), right 0 (0 ms); a row has 576 columns
 # latency of the rule: 32 ms from the first frame of a body until its row is ready, 0 ms from the last; then at most 2ms (max_wait) if a worker is free
-# memory per worker at most: frames 270 MiB, rows 26.06 MiB, slabs 72 KiB, results 8 MiB, streams 8.844 MiB
+# memory per worker at most: frames 270 MiB, rows 26.06 MiB, slabs 72 KiB, results 72 MiB, streams 8.844 MiB
 
 [[protocol]]
 name = "openai"
@@ -114,7 +118,7 @@ pipeline = "vad"
 name = "deepgram"
 pipeline = "vad"
 
-# memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 1.831 GiB, streams 20.9 GiB, sockets 3.85 GiB
+# memory at most, with 10000 connections: frames 42.03 GiB, rows 3.977 GiB, slabs 1 GiB, results 11.6 GiB, streams 20.9 GiB, sockets 3.85 GiB
 )");
 }
 
@@ -129,6 +133,20 @@ TEST_CASE("check-config reads the file of the tokens") {
   CHECK(checked().exit_code == 1);
   std::ofstream(file) << std::string(64, '0') << " alice\n";
   CHECK_THAT(checked().out, Contains("[access]\ntokens = \"" + file + "\"\n"));
+}
+
+TEST_CASE("check-config reads the file of the resume keys") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "resume_key";
+  const auto checked = [&] { return check("[access]\nresume_key = \"" + file + "\"\n"); };
+  CHECK_THAT(checked().err, Contains("millrace.toml: key 'access.resume_key' = \"" + file +
+                                     "\": cannot be read: "));
+  std::ofstream(file) << std::string(64, '0');
+  REQUIRE(::chmod(file.c_str(), 0644) == 0);
+  CHECK_THAT(checked().err, Contains("has mode 0644"));
+  CHECK(checked().exit_code == 1);
+  REQUIRE(::chmod(file.c_str(), 0600) == 0);
+  CHECK_THAT(checked().out, Contains("[access]\nresume_key = \"" + file + "\"\n"));
 }
 
 TEST_CASE("check-config prints the sizes and the endpoints of a pipeline") {
@@ -178,10 +196,23 @@ TEST_CASE("a message counts with the frames that it has after conversion") {
   CHECK(frames("33KiB", "8000") - frames("32KiB", "8000") == 1024 + 1024 * 2);
 }
 
+TEST_CASE("the messages that a client has not acknowledged count for each stream") {
+  const auto results = [](const std::string& keys) {
+    const auto read = parse_options(
+        "[limits]\nconnections = 100\n" + keys + "[[pipeline]]\nslots = 16\n", "m.toml");
+    REQUIRE(read.has_value());
+    return std::pair{memory_bounds(read->options).results,
+                     memory_bounds(read->options.pipelines[0], read->options.limits).results};
+  };
+  const auto [all, worker] = results("");
+  CHECK(results("resume_buffer = \"3MiB\"\n") ==
+        std::pair<std::size_t, std::size_t>{all + 100 * (2 << 20), worker + 16 * (2 << 20)});
+}
+
 TEST_CASE("incomplete messages of workers on other machines count as memory") {
   const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
-  CHECK_THAT(effective(remote), Contains("results 3.081 GiB"));
-  CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 2.144 GiB"));
+  CHECK_THAT(effective(remote), Contains("results 12.85 GiB"));
+  CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 11.91 GiB"));
 }
 
 TEST_CASE(

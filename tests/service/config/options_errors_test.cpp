@@ -125,6 +125,10 @@ TEST_CASE("a time or a size without its unit is named") {
   // A stream can hold the longest packet of Opus.
   CHECK(allowed("limits", "stream_buffer", "\"120ms\"") == "no error");
   CHECK(allowed("limits", "stream_buffer", "\"119ms\"") == time + "120ms to 10min");
+  for (const std::string out : {"\"999ms\"", "\"601s\"", "\"0s\""})
+    CHECK(allowed("limits", "resume", out) == time + "1s to 10min");
+  for (const std::string out : {"\"63KiB\"", "\"65MiB\"", "\"0B\""})
+    CHECK(allowed("limits", "resume_buffer", out) == size + "64KiB to 64MiB");
   CHECK(allowed("limits", "slab_bytes", "\"64MB\"") == size + "1MiB to 1TiB");
   CHECK(allowed("limits", "message", "\"2MiB\"") == size + "1KiB to 1MiB");
   CHECK(allowed("gpu", "slab_bytes", "\"1KiB\"") == size + "2MiB to 1TiB");

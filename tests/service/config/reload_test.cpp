@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/support/temporary_directory.h"
+#include "transport/access/resume_keys.h"
 #include "transport/access/token_list.h"
 
 using namespace millrace;
@@ -97,19 +98,57 @@ TEST_CASE("the file of the tokens can change, and is read again") {
   std::ofstream(tokens) << to_hex(digest_of("abc")) << " alice\n";
   const auto running = load_options(path);
   REQUIRE(running.has_value());
-  const auto list = load_tokens(*running);
-  REQUIRE(list.has_value());
-  const auto again = [&] { return reload(*running, list->get()); };
+  const auto in_use = load_access(*running);
+  REQUIRE(in_use.has_value());
+  const auto again = [&] { return reload(*running, *in_use); };
   CHECK(again()->changed.empty());
   std::ofstream(tokens) << to_hex(digest_of("new")) << " alice\n";
   CHECK(again()->changed == std::vector<std::string>{"access.tokens"});
-  CHECK(again()->tokens->accepts("new") == "alice");
+  CHECK(again()->access.tokens->accepts("new") == "alice");
   std::ofstream(tokens) << "new alice\n";
   CHECK_THAT(again().error(),
              Contains(path + ": key 'access.tokens' = \"" + tokens + "\": line 1"));
   std::ofstream(path) << "";
   CHECK(again()->changed == std::vector<std::string>{"access.tokens"});
-  CHECK(again()->tokens == nullptr);
+  CHECK(again()->access.tokens == nullptr);
+}
+
+TEST_CASE("the file of the resume keys can change, and is read again") {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "m.toml", keys = folder / "resume_key";
+  const std::string first(64, '1'), second(64, '2');
+  std::ofstream(path) << "[access]\nresume_key = \"" << keys << "\"\n";
+  std::ofstream(keys) << first;
+  REQUIRE(::chmod(keys.c_str(), 0600) == 0);
+  const auto running = load_options(path);
+  REQUIRE(running.has_value());
+  const auto in_use = load_access(*running);
+  REQUIRE(in_use.has_value());
+  CHECK(*in_use->resume_keys == *ResumeKeys::parse(first));
+  const auto again = [&] { return reload(*running, *in_use); };
+  CHECK(again()->changed.empty());
+  std::ofstream(keys) << second << '\n' << first;
+  CHECK(again()->changed == std::vector<std::string>{"access.resume_key"});
+  CHECK(*again()->access.resume_keys == *ResumeKeys::parse(second + "\n" + first));
+  std::ofstream(keys) << "secret";
+  CHECK_THAT(again().error(),
+             Contains(path + ": key 'access.resume_key' = \"" + keys + "\": line 1"));
+}
+
+TEST_CASE("keys without a file remain in a reload, and those of a file that was named do not") {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "m.toml";
+  std::ofstream(path) << "";
+  Configuration running = configuration_of("");
+  running.file = path;
+  const AccessFiles in_use{
+      .resume_keys = std::make_shared<const ResumeKeys>(*ResumeKeys::parse(std::string(64, '1')))};
+  CHECK(reload(running, in_use)->access.resume_keys == nullptr);
+  running.options.access.resume_key = folder / "resume_key";
+  const auto reloaded = reload(running, in_use);
+  CHECK(reloaded->changed == std::vector<std::string>{"access.resume_key"});
+  REQUIRE(reloaded->access.resume_keys);
+  CHECK_FALSE(*reloaded->access.resume_keys == *in_use.resume_keys);
 }
 
 TEST_CASE("[gpu] slab_bytes follows [limits] slab_bytes unless it is set") {
@@ -129,7 +168,7 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
     std::ofstream(path) << text;
     Configuration running = configuration_of("");
     running.file = path;
-    const auto reloaded = reload(running, nullptr);
+    const auto reloaded = reload(running, {});
     return reloaded ? std::string("none") : reloaded.error();
   };
   CHECK(error("[limits]\ndrain = \"20s\"\n") == "none");
@@ -137,9 +176,9 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
   CHECK_THAT(error("[limits]\ndrain = 20"),
              Contains(path + ":2: key 'limits.drain' = 20: must be"));
   std::filesystem::remove(path);
-  CHECK(reload({.options = {}, .file = path}, nullptr).error() ==
+  CHECK(reload({.options = {}, .file = path}, {}).error() ==
         path + ": cannot be read: No such file or directory");
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(reload({.options = {}, .file = path}, nullptr).error() ==
+  CHECK(reload({.options = {}, .file = path}, {}).error() ==
         path + ": is not a regular file, and cannot be read again");
 }
