@@ -42,6 +42,16 @@ Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t
   return {};
 }
 
+Result<void, std::string> StreamEvents::open(std::uint64_t position, std::uint64_t rows) {
+  if (ended_) return {};
+  if (!events_.empty()) return std::string("\"open\" must be the first event");
+  if (std::max(position, rows) > max_position)
+    return "a position and a number of rows must be at most " + std::to_string(max_position);
+  position_ = position;
+  events_.push_back({.count = position, .rows = rows});
+  return {};
+}
+
 Result<void, std::string> StreamEvents::check(const Event& event) const {
   if (event.kind == Kind::size) {
     if (const auto checked = rule_.spec.check_size(event.count); !checked)

@@ -27,6 +27,9 @@ class StreamEvents {
   // abort. If a Chunker of the spec does not accept the event, it is not added and the message says
   // why. Events after the end are ignored.
   Result<void, std::string> add(std::string_view kind, std::uint64_t count);
+  // The stream is opened anew at this position, after this number of rows. The message says why it
+  // is not.
+  Result<void, std::string> open(std::uint64_t position, std::uint64_t rows);
 
   const std::vector<Event>& events() const { return events_; }
   // True once `end` or `abort` was added.

@@ -32,7 +32,7 @@ Result<json::array, std::string> parse_array(const std::string& text) {
 }
 
 // The events of lines with an object each, as an array of pairs. Lines without "event" are answers
-// and totals. The event `open` is no element of the array either.
+// and totals. An `open` is an element of the array only if the stream is opened anew.
 Result<json::array, std::string> parse_lines(const std::string& text) {
   json::array events;
   std::istringstream lines(text);
@@ -47,22 +47,43 @@ Result<json::array, std::string> parse_lines(const std::string& text) {
     const json::value* kind = value.get_object().if_contains("event");
     const json::value* count = value.get_object().if_contains("count");
     has_event = has_event || kind != nullptr;
-    if (kind == nullptr || *kind == "open") continue;
-    events.push_back({*kind, count == nullptr ? json::value() : *count});
+    if (kind == nullptr) continue;
+    const json::value given = count == nullptr ? json::value() : *count;
+    const json::value* rows = value.get_object().if_contains("rows");
+    if (*kind != "open")
+      events.push_back({*kind, given});
+    else if (rows != nullptr)
+      events.push_back({*kind, json::array{given, *rows}});
   }
   if (!has_event)
     return std::string("must be a JSON array of events, or lines of millrace recordings show");
   return events;
 }
 
+Result<std::uint64_t, std::string> number(const json::value& value) {
+  boost::system::error_code error;
+  const auto number = value.to_number<std::uint64_t>(error);
+  if (error) return json::serialize(value) + " must be a whole number, at least 0";
+  return number;
+}
+
+// The position and the number of rows before it.
+Result<void, std::string> open(const json::value& value, StreamEvents& to) {
+  const json::array* pair = value.if_array();
+  if (pair == nullptr || pair->size() != 2)
+    return std::string("must have a position and a number of rows, like [\"open\", [1600, 3]]");
+  const auto position = number(pair->front()), rows = number(pair->back());
+  if (!position) return position.error();
+  return rows ? to.open(*position, *rows) : rows.error();
+}
+
 Result<void, std::string> add(const json::value& value, StreamEvents& to) {
   const json::array* pair = value.if_array();
   if (pair == nullptr || pair->size() != 2 || !pair->front().is_string())
     return std::string("must be a pair of an event and a count, like [\"frames\", 1600]");
-  boost::system::error_code error;
-  const auto count = pair->back().to_number<std::uint64_t>(error);
-  if (error) return json::serialize(pair->back()) + " must be a whole number, at least 0";
-  return to.add(pair->front().as_string(), count);
+  if (pair->front() == "open") return open(pair->back(), to);
+  const auto count = number(pair->back());
+  return count ? to.add(pair->front().as_string(), *count) : count.error();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "chunker/chunker.h"
+
 namespace millrace {
 namespace {
 
@@ -20,6 +22,19 @@ TEST_CASE("events: each word adds its event") {
   using Kind = Event::Kind;
   CHECK(kinds == std::vector{Kind::frames, Kind::size, Kind::flush, Kind::reset, Kind::gap,
                              Kind::message, Kind::set, Kind::end});
+}
+
+TEST_CASE("events: an open anew is the first event, at a position and row that a stream can have") {
+  StreamEvents events({.size = 4});
+  CHECK_FALSE(events.open(max_position + 1, 0));
+  CHECK_FALSE(events.open(0, max_position + 1));
+  CHECK(events.open(max_position - 2, 7));
+  CHECK_FALSE(events.open(0, 0));
+  CHECK(refusal(events, "frames", 3) == "the stream must have at most 9007199254740992 frames");
+  CHECK(refusal(events, "frames", 2).empty());
+  REQUIRE(events.events().size() == 2);
+  CHECK(events.events()[0].count == max_position - 2);
+  CHECK(events.events()[0].rows == 7);
 }
 
 TEST_CASE("events: events after the end are ignored, even invalid ones") {

@@ -85,8 +85,8 @@ std::string spec_text(const json::object& spec) {
   return text;
 }
 
-json::value vectors() {
-  std::ifstream in(MILLRACE_CONFORMANCE "/chunks.json");
+json::value vectors(const std::string& name = "chunks.json") {
+  std::ifstream in(MILLRACE_CONFORMANCE "/" + name);
   return json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
@@ -111,6 +111,18 @@ TEST_CASE("chunk: --values gives the rows and values of every conformance case")
     const std::string events = directory.text(json::serialize(one.at("events")));
     CHECK(rows({"--spec", spec_text(spec), "--events", events, "--values"}) ==
           lines(one.at("rows").as_array(), one.at("values").as_array()));
+  }
+}
+
+TEST_CASE("chunk: --events gives the rows of every conformance case of a stream opened anew") {
+  const ChunkFiles directory;
+  const json::value all = vectors("opens.json");
+  for (const json::value& one : all.at("cases").as_array()) {
+    const std::string events = directory.text(json::serialize(one.at("events")));
+    std::string expected;
+    for (const json::value& row : one.at("rows").as_array())
+      expected += json::serialize(row) + '\n';
+    CHECK(rows({"--spec", spec_text(one.at("spec").as_object()), "--events", events}) == expected);
   }
 }
 
