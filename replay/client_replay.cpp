@@ -70,8 +70,8 @@ void ClientReplay::on_event(const ClientEvent& event) {
   const auto* result = std::get_if<client_event::Result>(&event);
   if (!result || !comparison_) return;
   Row row;
-  row.seq = result->seq;
-  row.begin = result->begin;
+  row.seq = open_.rows + result->seq;
+  row.begin = open_.count + result->begin;
   row.size = static_cast<std::uint32_t>(result->end - result->begin);
   row.flags = result->flags;
   comparison_->replayed(row, result->answer);
@@ -171,7 +171,10 @@ bool ClientReplay::read() {
       if (comparison_) comparison_->recorded(*answer);
     } else if (const auto* event = std::get_if<recording::RecordedEvent>(&*item)) {
       if (event->event.cause == Cause::recorder && comparison_) comparison_->cut();
-      if (event->event.kind == Kind::open) continue;
+      if (event->event.kind == Kind::open) {
+        open_ = event->event;
+        continue;
+      }
       event_ = *event;
       if (pace_.speed > 0) due_ = std::max(due_, pace_.due(event->at));
     }

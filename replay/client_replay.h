@@ -67,7 +67,8 @@ class ClientReplay {
   AnswerComparison* const comparison_;
   ReplayOutput& output_;
   EventLines lines_;
-  const std::size_t message_bytes_;                // whole frames of the client
+  const std::size_t message_bytes_;  // whole frames of the client
+  Event open_{};                     // the replayed stream begins at position 0, and with row 0
   std::optional<recording::RecordedEvent> event_;  // the next one
   Time due_ = Time::min();                         // when it is due
   bool items_over_ = false;

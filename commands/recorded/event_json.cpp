@@ -50,6 +50,7 @@ void append(std::string& line, const recording::RecordedEvent& read, std::int64_
     append_member(line, "mark", *read.event.mark);
   else
     line += R"(,"mark":null)";
+  if (read.event.opened_anew()) append_member(line, "rows", read.event.rows);
   append_member(line, "position", read.position);
   append_seconds(line += R"(,"at":)", to_wire(read.at) - opened_steady);
   if (!read.text.empty()) append_json(line += R"(,"data":)", read.text);

@@ -14,8 +14,8 @@ namespace {
 
 // From the first frame to the last, missing ones included.
 double duration(const recording::RecordedStream& stream) {
-  return stream.meta.frames.rate > 0 ? static_cast<double>(stream.end) / stream.meta.frames.rate
-                                     : 0;
+  const auto frames = static_cast<double>(stream.end - stream.begin);
+  return stream.meta.frames.rate > 0 ? frames / stream.meta.frames.rate : 0;
 }
 
 void append_column(std::string& line, std::string_view text, std::size_t width, bool right) {
@@ -86,6 +86,7 @@ void append_members(std::string& line, const recording::RecordedStream& stream) 
   line.append(R"(,"opened":")").append(iso_milliseconds(stream.meta.opened_wall)).append(R"(")");
   number(R"(,"duration":)", duration(stream));
   number(R"(,"frames":)", stream.frames);
+  if (stream.begin > 0) number(R"(,"begin":)", stream.begin);
   number(R"(,"end":)", stream.end);
   line += stream.whole ? R"(,"whole":true)" : R"(,"whole":false)";
   line += stream.open ? R"(,"open":true)" : R"(,"open":false)";

@@ -38,7 +38,7 @@ class Event:
 
     kind: str  #: open frames size flush reset gap end abort message set
     cause: str  #: client endpoint load drawn rejected connection drain recorder
-    count: int  #: frames; of a ``gap`` the lost frames, of a ``size`` the frames of a body, of ``data`` the bytes
+    count: int  #: frames: of a ``gap`` lost, of a ``size`` of a body, of an ``open`` its position; of ``data`` the bytes
     mark: int | None  #: number that the client gave to a ``flush``
     at: float  #: when the service read the event: seconds since the stream was opened
     position: int  #: frames of the stream before the event, with those that gaps skipped

@@ -17,6 +17,7 @@ bool ends(const Event& event) { return event.kind == Kind::end || event.kind == 
 
 bool has_legal_count(const Event& event, std::uint64_t position) {
   if (moves(event) && event.count > most_position - position) return false;
+  if (event.kind == Kind::open) return event.count == position && event.rows <= most_position;
   if (event.kind == Kind::gap) return event.count >= 1;
   if (event.kind == Kind::size)
     return event.count >= 1 && event.count <= std::numeric_limits<std::uint32_t>::max();
@@ -50,6 +51,7 @@ std::optional<EventJoin::Place> EventJoin::place_in(const Slice& slice) const {
     return forward && (slice.size != 0 || size_ == 0) ? std::optional(Place{}) : std::nullopt;
   }
   Place place;
+  if (begins(slice)) return place;
   std::uint64_t position = slice.begin;
   for (; place.event < count && slice.first_event + place.event < next_event_; ++place.event) {
     const Event& event = slice.events[place.event].event;
@@ -62,7 +64,8 @@ std::optional<EventJoin::Place> EventJoin::place_in(const Slice& slice) const {
 }
 
 bool EventJoin::legal(const Slice& slice, std::size_t from) const {
-  std::uint64_t position = slice.first_event > next_event_ ? slice.begin : position_;
+  const bool continues = slice.first_event <= next_event_ && !begins(slice);
+  std::uint64_t position = continues ? position_ : slice.begin;
   for (std::size_t i = from; i < slice.events.size(); ++i) {
     const Event& event = slice.events[i].event;
     if ((event.kind == Kind::open) != (slice.first_event + i == 0)) return false;
@@ -111,6 +114,7 @@ void EventJoin::take(const Slice& slice, Place from) {
   record_ = 0;
   totals_due_ = slice.closing.has_value();
   finished_ = totals_due_;
+  if (begins(slice) && !slice.events.empty()) position_ = slice.begin;
   for (const RecordedEvent& timed : slice.events.subspan(from.event)) {
     const Event& event = timed.event;
     if (moves(event)) position_ += event.count;
@@ -181,6 +185,7 @@ RecordedEvent EventJoin::next_inserted() {
 }
 
 RecordedEvent EventJoin::placed(RecordedEvent event) {
+  if (event.event.kind == Kind::open) given_position_ = event.event.count;
   event.position = given_position_;
   event.frame = given_frames_;
   if (moves(event.event)) given_position_ += event.event.count;

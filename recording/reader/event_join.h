@@ -30,8 +30,8 @@ struct MissingPart {
 //
 // The number and the position of the first event of a slice show whether events are missing before
 // the slice. They are replaced by a `gap`, or by a `reset` if no frame is missing, and by a `size`
-// if another size is in force. A stream without its begin gets an `open`, and a stream without its
-// end an `abort`. All of these have the cause `recorder`.
+// if another size is in force. A stream without its begin gets an `open` at position 0, and a
+// stream without its end an `abort`. All of these have the cause `recorder`.
 //
 // Slices may come from a damaged or forged file: those that contradict the slices before them are
 // left out. The events are legal for a Chunker, with one exception: whether the count of a `size`
@@ -72,6 +72,7 @@ class EventJoin {
     std::size_t byte = 0;   // index in Slice::frames
   };
 
+  bool begins(const Slice& slice) const { return slice.first_event == 0 && next_event_ == 0; }
   std::optional<Place> place_in(const Slice& slice) const;
   bool legal(const Slice& slice, std::size_t from) const;
   void name_missing(std::uint32_t number, const Slice& slice, const std::string& why);

@@ -219,6 +219,7 @@ RecordedStream Recordings::stream_of(std::span<const Part* const> parts) const {
   const Part& first = *parts.front();
   const Part& last = *parts.back();
   RecordedStream stream{.meta = first.meta,
+                        .begin = first.part.first_event == 0 ? first.part.begin : 0,
                         .first_file = first.file,
                         .last_file = last.file,
                         .whole = first.part.first_event == 0 && first.part.first_slice == 0 &&

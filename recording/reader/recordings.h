@@ -24,6 +24,7 @@ namespace millrace::recording {
 struct RecordedStream {
   StreamMeta meta{};
   std::uint64_t frames = 0;  // recorded frames
+  std::uint64_t begin = 0;   // position at which it opened; 0 if its open is missing
   std::uint64_t end = 0;     // position after its last event
   FileNumber first_file = 0;
   FileNumber last_file = 0;

@@ -33,8 +33,8 @@ struct PageRecord {
   std::uint64_t stream = 0;
   std::int64_t at = 0;      // event: when it was read
   std::uint64_t count = 0;  // event: Event::count; answer, message: the row
-  std::uint64_t number =
-      0;  // event: its mark, if it has one; answer: the batch; message: its number
+  // event: its mark, if it has one; open: its rows; answer: the batch; message: its number
+  std::uint64_t number = 0;
   std::uint32_t bytes = 0;
   Kind kind = Kind::opened;
   std::uint8_t what = 0;

@@ -20,7 +20,8 @@ Event event_of(const PageRecord& record) {
   return {.kind = static_cast<Event::Kind>(record.what),
           .cause = record.cause,
           .count = record.count,
-          .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
+          .mark = record.has_mark ? std::optional(record.number) : std::nullopt,
+          .rows = record.has_mark ? 0 : record.number};
 }
 
 }  // namespace
@@ -39,6 +40,7 @@ void PendingStream::count(const Event& event, std::int64_t at) {
   using Kind = Event::Kind;
   last_at = at;
   ++next_event;
+  if (event.kind == Kind::open) position = begin = event.count;
   if (event.kind == Kind::size) size = static_cast<std::uint32_t>(event.count);
   if (event.kind == Kind::gap || event.kind == Kind::frames) position += event.count;
 }

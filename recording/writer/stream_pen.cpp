@@ -42,7 +42,7 @@ void StreamPen::event(const Event& event, Time at, const std::array<Bytes, 2>& f
   if (event.kind == Kind::frames) return write_frames(event, at, frames);
   const bool written = write_parts({.at = to_wire(at),
                                     .count = event.count,
-                                    .number = event.mark.value_or(0),
+                                    .number = event.mark.value_or(event.rows),
                                     .kind = PageRecord::Kind::event,
                                     .what = static_cast<std::uint8_t>(event.kind),
                                     .cause = event.cause,
@@ -121,7 +121,7 @@ bool StreamPen::write_parts(PageRecord record, Bytes data) {
 
 void StreamPen::close(const StreamTotals& totals) {
   totals_ = totals;
-  totals_.frames = position_ - lost_;
+  totals_.frames = position_ - begin_ - lost_;
   totals_.lost = lost_;
 }
 
@@ -174,6 +174,7 @@ void StreamPen::begin_dropping() {
 }
 
 void StreamPen::count(const Event& event) {
+  if (event.kind == Kind::open) position_ = begin_ = event.count;
   if (event.kind == Kind::size) size_ = static_cast<std::uint32_t>(event.count);
   if (event.kind == Kind::gap) lost_ += event.count;
   if (event.kind == Kind::gap || event.kind == Kind::frames) position_ += event.count;

@@ -61,6 +61,7 @@ class StreamPen {
   const std::uint64_t stream_;
   const std::size_t frame_bytes_;
   std::uint64_t events_ = 0;
+  std::uint64_t begin_ = 0;  // the position of the open
   std::uint64_t position_ = 0;
   std::uint64_t lost_ = 0;  // frames that gaps skipped
   std::uint32_t size_ = 0;  // 0: that of the rule

@@ -91,8 +91,9 @@ using RecordedItem = std::variant<RecordedEvent, RecordedAnswer, RecordedMessage
 struct Slice {
   std::uint64_t stream = 0;       // not encoded: the message's channel has it
   std::uint64_t first_event = 0;  // events of the stream before this slice
-  std::uint64_t begin = 0;        // position of the stream before it
-  std::uint32_t size = 0;         // size of bodies in force before it; 0: that of the rule
+  // Position of the stream before it. An `open` has it as its count.
+  std::uint64_t begin = 0;
+  std::uint32_t size = 0;  // size of bodies in force before it; 0: that of the rule
   std::span<const RecordedEvent> events{};
   Bytes frames{};  // the frames of the `frames` events, one event after the other
   std::span<const RecordedAnswer> answers{};

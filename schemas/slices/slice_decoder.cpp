@@ -16,6 +16,7 @@ using Kind = Event::Kind;
 
 constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t max_mark = (std::uint64_t{1} << 53) - 1;
+constexpr std::uint64_t max_rows = std::uint64_t{1} << 53;
 constexpr std::size_t max_size = std::size_t{1} << 30;  // below the limit of the library, 2 GiB
 constexpr std::uint8_t closings = 6;                    // StreamClosing (streams/stats/stats.h)
 
@@ -25,6 +26,7 @@ bool is_number(Kind kind, std::uint64_t number) {
     case Kind::gap: return number >= 1 && number <= max_position;
     case Kind::size: return number >= 1 && number <= std::numeric_limits<std::uint32_t>::max();
     case Kind::flush: return number <= max_mark + 1;
+    case Kind::open: return number <= max_rows;
     case Kind::message:
     case Kind::set: return number >= 1 && number <= max_position;
     default: return number == 0;
@@ -50,16 +52,21 @@ class Numbers {
   flatbuffers::uoffset_t used_ = 0;
 };
 
-// nullopt if the entry is not an event.
-std::optional<RecordedEvent> event_of(const recorded::EventEntry& in, Numbers& numbers) {
+// nullopt if the entry is not an event. `begin` is the position before the slice.
+std::optional<RecordedEvent> event_of(const recorded::EventEntry& in, std::uint64_t begin,
+                                      Numbers& numbers) {
   if (in.kind() >= count_of<Kind>() || in.cause() >= count_of<Cause>()) return std::nullopt;
   Event event{.kind = static_cast<Kind>(in.kind()), .cause = static_cast<Cause>(in.cause())};
   const auto number = numbers.next(in);
   if (!number || !is_number(event.kind, *number)) return std::nullopt;
-  if (event.kind != Kind::flush)
+  if (event.kind == Kind::open) {
+    event.count = begin;
+    event.rows = *number;
+  } else if (event.kind != Kind::flush) {
     event.count = *number;
-  else if (*number > 0)
+  } else if (*number > 0) {
     event.mark = *number - 1;
+  }
   return RecordedEvent{.event = event, .at = from_wire(in.at())};
 }
 
@@ -109,7 +116,7 @@ bool read_events(const recorded::Slice& in, std::size_t frame_bytes,
       return false;
     out.reserve(events->size());
     for (const recorded::EventEntry* entry : *events) {
-      auto event = event_of(*entry, numbers);
+      auto event = event_of(*entry, in.begin(), numbers);
       if (!event || !order.add(event->event) || !take_text(*event, texts)) return false;
       out.push_back(*event);
     }
@@ -202,7 +209,7 @@ Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::uint64_t stream
   parts_.closing.reset();
   const bool valid =
       frame_bytes >= 1 && in->first_event() <= max_position && in->begin() <= max_position &&
-      (in->first_event() > 0 || in->begin() == 0) && read_events(*in, frame_bytes, parts_.events) &&
+      read_events(*in, frame_bytes, parts_.events) &&
       read_answers(in->answers(), wire::text_of(in->answer_bytes()), parts_.answers) &&
       read_answers(in->messages(), wire::text_of(in->message_bytes()), parts_.messages) &&
       read_lost(*in, parts_.lost) && read_closing(*in, parts_.closing);

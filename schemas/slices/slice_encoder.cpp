@@ -31,6 +31,7 @@ ByteVector encode_frames(Builder& builder, std::size_t size) {
 }
 
 std::uint64_t number_of(const Event& event) {
+  if (event.kind == Event::Kind::open) return event.rows;  // the slice has its position
   if (event.kind != Event::Kind::flush) return event.count;
   return event.mark ? *event.mark + 1 : 0;
 }
@@ -120,6 +121,8 @@ SliceEncoder::SliceEncoder(SliceEncoder&&) noexcept = default;
 SliceEncoder& SliceEncoder::operator=(SliceEncoder&&) noexcept = default;
 
 MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
+  assert(slice.events.empty() || slice.events.front().event.kind != Event::Kind::open ||
+         slice.events.front().event.count == slice.begin);
   const wire::Writing writing(*builder_);
   builder_->Align(8);  // the size of the message is then a multiple of 8
   // The frames are built first, so they come last in the message.

@@ -34,7 +34,7 @@ struct Next {
   std::uint32_t size = 0;
 };
 
-RecordedEvent choose_event(Choices& choices, std::uint64_t number) {
+RecordedEvent choose_event(Choices& choices, std::uint64_t number, std::uint64_t begin) {
   Event event{.kind = static_cast<Kind>(choices.byte() % 10)};
   if (number == 0 && choices.byte() > 32) event.kind = Kind::open;
   if (number > 0 && event.kind == Kind::open) event.kind = Kind::frames;
@@ -42,6 +42,10 @@ RecordedEvent choose_event(Choices& choices, std::uint64_t number) {
   // The decoder has checked that a slice has the bytes of its frames.
   if (event.kind == Kind::frames) event.count = choices.byte();
   if (event.kind == Kind::gap || event.kind == Kind::size) event.count = choices.number(most);
+  if (event.kind == Kind::open) {
+    event.count = begin;
+    event.rows = choices.number(most);
+  }
   return {.event = event};
 }
 
@@ -55,7 +59,7 @@ class Join {
     events_.clear();
     std::size_t frames = 0;
     for (std::uint8_t events = choices.byte() % 5; events > 0; --events) {
-      events_.push_back(choose_event(choices, slice.first_event + events_.size()));
+      events_.push_back(choose_event(choices, slice.first_event + events_.size(), slice.begin));
       const Event& event = events_.back().event;
       if (event.kind == Kind::frames) frames += event.count;
       if (event.kind == Kind::frames || event.kind == Kind::gap) next_.position += event.count;
@@ -90,6 +94,8 @@ class Join {
       require(begun_ == (last_.kind != Kind::open), "the first event is the open, and no other");
       require(!ended_, "the end is the last event");
       begun_ = true;
+      if (last_.kind == Kind::open) position_ = last_.count;
+      require(read->position == position_, "an event has the position before it");
       ended_ = last_.kind == Kind::end || last_.kind == Kind::abort;
       require(last_.kind != Kind::gap || last_.count >= 1, "a gap has frames");
       require(

@@ -29,6 +29,8 @@ void check_events(const Slice& slice, std::size_t frame_bytes) {
     const Event& event = timed.event;
     require(!over, "no event follows the end");
     require((event.kind == Kind::open) == (number++ == 0), "the first event is `open`");
+    require(event.kind != Kind::open || event.count == position, "an open is at its position");
+    require(!event.rows || event.kind == Kind::open, "only an open has rows");
     require(!event.mark || event.kind == Kind::flush, "only a flush has a mark");
     require(timed.text.size() == (event.has_text() ? event.count : 0), "texts have their length");
     require(!event.has_text() || is_json(timed.text), "a text is JSON");

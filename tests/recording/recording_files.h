@@ -41,17 +41,19 @@ inline StreamMeta meta_of(std::uint64_t stream) {
 // `end`.
 class TestStream {
  public:
-  explicit TestStream(std::uint64_t number) : meta_(meta_of(number)) {}
+  explicit TestStream(std::uint64_t number, const Event& open = {})
+      : meta_(meta_of(number)), open_(open), position_(open.count) {}
 
   void add(FileWriter& writer, std::size_t frames, bool last = false) {
     std::vector<RecordedEvent> events;
-    if (slices_ == 0) events.push_back({{.kind = Event::Kind::open}, time()});
+    if (slices_ == 0) events.push_back({open_, time()});
     events.push_back({{.kind = Event::Kind::frames, .count = frames}, time()});
     if (last) events.push_back({{.kind = Event::Kind::end}, time()});
     const std::vector<std::byte> bytes = frames_of(frames);
     Slice slice{
         .stream = meta_.number, .first_event = events_, .begin = position_, .events = events};
-    if (last) slice.closing = StreamTotals{.frames = position_ + frames, .complete = true};
+    if (last)
+      slice.closing = StreamTotals{.frames = position_ + frames - open_.count, .complete = true};
     const Bytes part = bytes;
     writer.add(meta_, slices_++, meta_.opened_wall + static_cast<std::int64_t>(position_), slice,
                {&part, 1});
@@ -74,8 +76,9 @@ class TestStream {
   }
 
   StreamMeta meta_;
+  Event open_;
   std::uint32_t slices_ = 0;
-  std::uint64_t events_ = 0, position_ = 0;
+  std::uint64_t events_ = 0, position_;
 };
 
 // The value of a result; an error fails the test.

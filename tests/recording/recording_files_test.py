@@ -96,6 +96,16 @@ class Streams(unittest.TestCase):
         for streams, count, frames in ((1, 1, 0), (1, 3, 100_000), (300, 7, 77), (40, 3, 1601)):
             self.check(streams, count, frames)
 
+    def test_streams_that_were_opened_anew_begin_at_their_position(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = written(directory, "streams", 2, 2, 50, 1000, 7)
+            read, parts = slices.read(path), slices.parts(path)
+        self.assertEqual([(piece.first_event, piece.begin) for piece in read], [(0, 1000)] * 2 + [(2, 1050)] * 2)
+        for piece in read[:2]:
+            opened, frames = piece.events
+            self.assertEqual((opened.kind, opened.count, opened.rows, frames.count), ("open", 1000, 7, 50))
+        self.assertEqual([(part.begin, part.end, part.frames) for part in parts], [(1000, 1100, 100)] * 2)
+
     def test_the_file_is_little_larger_than_its_frames(self):
         # As many slices of 100 ms as go into 256 MiB.
         for streams, count, bound in ((2000, 41, 0.06), (10_000, 8, 0.10)):

@@ -63,7 +63,10 @@ class SlicePlan {
     planned.wall = wall_ += static_cast<std::int64_t>(draw(2'000'000));
     planned.facts.first_event = stream.events;
     planned.facts.begin = stream.position;
-    if (stream.events == 0) add(stream, planned, Event::Kind::open);
+    if (stream.events == 0) {
+      add(stream, planned, Event::Kind::open, stream.position);
+      planned.events.front().event.rows = stream.position / 100;
+    }
     for (std::uint64_t events = 1 + draw(3); events > 0; --events) add_one(stream, planned);
     if (draw(20) == 0) end(stream, planned);
     return planned;
@@ -93,6 +96,7 @@ class SlicePlan {
                    .client = R"({"format":"s16le","rate":16000,"channels":1})",
                    .opened_wall = wall_,
                    .opened_steady = wall_ / 2};
+    if (draw(3) == 0) stream.position = 1 + draw(4999);  // it is opened anew
   }
 
   void add(State& stream, PlannedSlice& planned, Event::Kind kind, std::uint64_t count = 0,

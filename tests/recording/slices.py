@@ -13,7 +13,8 @@ REASONS = "queue_full disk_full io_error memory".split()
 CLOSINGS = "end idle client_gone error no_worker drain".split()
 LARGE = 2**48 - 1  # the number of the event is in `large`
 
-Event = collections.namedtuple("Event", "kind cause count mark at text", defaults=[b""])
+# rows: of an open the rows of the stream before it; its count is the position at which the stream begins.
+Event = collections.namedtuple("Event", "kind cause count mark at text rows", defaults=[b"", 0])
 Answer = collections.namedtuple("Answer", "seq batch kind content")
 Lost = collections.namedtuple("Lost", "first_event begin reason")
 Closing = collections.namedtuple("Closing", "rows frames lost digest closing complete")
@@ -23,17 +24,18 @@ Slice = collections.namedtuple(
 Part = collections.namedtuple("Part", "stream first_slice slices first_event begin end frames channel closed complete lost")
 
 
-def _events(table):
+def _events(table, begin):
     large, texts = iter([number for number, in table.vector(9, "<Q")]), table.bytes(12)
     events = []
     for at, low, high, kind, cause in table.vector(2, "<qIHBB"):
         number = high << 32 | low
         number = next(large) if number == LARGE else number
         flush = KINDS[kind] == "flush"
+        opens = KINDS[kind] == "open"
         text = texts[:number] if KINDS[kind] in ("message", "set") else b""
         texts = texts[len(text):]
-        events.append(Event(KINDS[kind], CAUSES[cause], 0 if flush else number,
-                            number - 1 if flush and number else None, at, text))
+        events.append(Event(KINDS[kind], CAUSES[cause], begin if opens else 0 if flush else number,
+                            number - 1 if flush and number else None, at, text, number if opens else 0))
     assert not list(large) and not texts
     assert all(len(event.text) == event.count for event in events if event.kind in ("message", "set"))
     return events
@@ -59,7 +61,7 @@ def decode(message, meta, number=0, wall=0):
     table = flatbuffer.Reader(message, struct.unpack_from("<I", message)[0])
     first_event, begin = table.scalars("QQ")
     lost, closing = _struct(table, 7, "<QQB"), _struct(table, 8, "<QQQIBB")
-    events, frames = _events(table), table.bytes(3)
+    events, frames = _events(table, begin), table.bytes(3)
     element, values = meta["frames"].split()[:2]
     frame = (4 if element == "f32" else 2) * int(values)
     assert len(frames) == frame * sum(event.count for event in events if event.kind == "frames")

@@ -2,10 +2,11 @@
 // Writes recording files for tests in Python:
 //
 //   write_recording DIRECTORY example
-//   write_recording DIRECTORY streams STREAMS SLICES FRAMES
+//   write_recording DIRECTORY streams STREAMS SLICES FRAMES [POSITION ROWS]
 //
 // `example` is the file of docs/recording_format.md. `streams` writes slices of that many frames of
-// 16-bit audio, one per stream in turn, with a commit every 4 MiB.
+// 16-bit audio, one per stream in turn, with a commit every 4 MiB. With a position and a number of
+// rows, the streams are opened anew there.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -73,10 +74,10 @@ void write_example(const Directory& directory) {
 }
 
 void write_streams(const Directory& directory, std::size_t streams, std::size_t slices,
-                   std::size_t frames) {
+                   std::size_t frames, const Event& open) {
   FileWriter writer = begin(directory);
   std::vector<TestStream> all;
-  for (std::size_t stream = 1; stream <= streams; ++stream) all.emplace_back(stream);
+  for (std::size_t stream = 1; stream <= streams; ++stream) all.emplace_back(stream, open);
   for (std::size_t slice = 0; slice < slices; ++slice)
     for (TestStream& stream : all) {
       stream.add(writer, frames, slice + 1 == slices);
@@ -89,10 +90,13 @@ int run(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   const auto number = [&](std::size_t i) { return std::stoul(args.at(i)); };
   const Directory directory = expect(Directory::open(args.at(0), Directory::For::writing));
-  if (args.at(1) == "example")
+  if (args.at(1) == "example") {
     write_example(directory);
-  else
-    write_streams(directory, number(2), number(3), number(4));
+    return 0;
+  }
+  Event open;
+  if (args.size() > 5) open = {.count = number(5), .rows = number(6)};
+  write_streams(directory, number(2), number(3), number(4), open);
   return 0;
 }
 

@@ -25,6 +25,7 @@ class GivenStream {
     if (event.kind == Event::Kind::frames)
       for (std::uint64_t i = 0; i < 2 * event.count; ++i)
         values_.push_back(static_cast<std::byte>(seed_ = seed_ * 31 + 7));
+    if (event.kind == Event::Kind::open) next_.begin = event.count;
     write({.events = {&recorded, 1}}, Bytes(values_).subspan(begin));
     ++next_.first_event;
     if (event.kind == Event::Kind::frames || event.kind == Event::Kind::gap)

@@ -44,7 +44,7 @@ std::vector<Cut> cut(const ChunkRule& rule, const std::vector<Event>& events,
   std::vector<Cut> rows;
   Chunker chunker(rule.chunker_spec());
   StreamPosts messages;
-  std::uint64_t skipped = 0, position = 0;
+  std::uint64_t skipped = events.front().count, position = skipped;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     chunker.add(event);
@@ -66,6 +66,7 @@ std::vector<Cut> cut(const ChunkRule& rule, const std::vector<Event>& events,
 
 std::vector<Event> random_events(std::mt19937& random, const ChunkRule& rule) {
   std::vector<Event> events{{}};
+  if (random() % 3 == 0) events.front() = {.count = random() % 1000, .rows = random() % 100};
   const bool sizes = rule.spec.step == 0 && rule.spec.first == 0;
   const auto add_text = [&](Kind kind) {
     events.push_back({.kind = kind, .count = text_at(events.size(), kind).size()});

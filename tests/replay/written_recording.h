@@ -67,6 +67,8 @@ inline void write_streams(const std::string& path, std::span<const WrittenStream
       any = true;
       std::vector<RecordedEvent> events;
       std::size_t bytes = 0;
+      if (first == 0 && stream.events[0].kind == Event::Kind::open)
+        slice.begin = stream.events[0].count;
       std::uint64_t position = slice.begin;
       std::uint32_t size = slice.size;
       for (std::size_t j = first; j < std::min(first + together, stream.events.size()); ++j) {

@@ -48,7 +48,8 @@ std::optional<std::string> obstacle(const recording::RecordedStream& stream,
                                     const AudioFiles& how) {
   if (auto why = unsupported(stream.meta.frames, how.form)) return why;
   const bool silence = !how.by_segment && !how.split;
-  if (silence && stream.end > AudioOutput::most_bytes / stream.meta.frames.bytes())
+  const std::uint64_t longest = AudioOutput::most_bytes / stream.meta.frames.bytes();
+  if (silence && stream.end - stream.begin > longest)
     return std::string("with silence it would have more than 4 GiB: use --gaps split");
   return std::nullopt;
 }

@@ -16,6 +16,7 @@ PartFiles::PartFiles(int folder, const recording::RecordedStream& stream, const 
 Result<void, std::string> PartFiles::add(const recording::RecordedEvent& read) {
   const Kind kind = read.event.kind;
   if (kind == Kind::frames) return add_frames(read);
+  if (kind == Kind::open) begin_ = end_ = read.position;
   if (kind == Kind::gap) end_ = read.position + read.event.count;
   const bool ends_segment = kind == Kind::flush || kind == Kind::reset || kind == Kind::gap;
   if ((how_.by_segment && ends_segment) || (how_.split && kind == Kind::gap)) {
@@ -30,7 +31,7 @@ Result<void, std::string> PartFiles::add_frames(const recording::RecordedEvent& 
     File file;
     file.name = stream_ + (numbered ? "-" + std::to_string(files_.size() + 1) : "") +
                 (how_.form == AudioForm::flac ? ".flac" : ".wav");
-    file.begin = file.end = numbered ? read.position : 0;
+    file.begin = file.end = numbered ? read.position : begin_;
     auto output = AudioOutput::create(folder_, file.name, frames_, how_.form);
     if (!output) return output.error();
     output_ = std::move(*output);

@@ -48,7 +48,8 @@ class PartFiles {
   const std::string stream_;
   std::optional<AudioOutput> output_;
   std::vector<File> files_;
-  std::uint64_t end_ = 0;  // the position after the last event
+  std::uint64_t begin_ = 0;  // the position of the open
+  std::uint64_t end_ = 0;    // the position after the last event
 };
 
 }  // namespace millrace::recordings

@@ -67,7 +67,7 @@ void SliceOrder::check_begin(FileNumber file, State& state, bool first, std::uin
     else
       ++lost_parts_;
     state.from_open = false;
-  } else if (slice.begin != state.position) {
+  } else if (slice.begin != state.position && slice.first_event > 0) {
     problem("the slice before it ended at position " + std::to_string(state.position));
   } else if (slice.size != state.size) {
     problem("the slice begins with the size " + std::to_string(slice.size) +

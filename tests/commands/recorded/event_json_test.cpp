@@ -32,6 +32,13 @@ TEST_CASE("an event has its cause, its mark, its position and its exact time") {
   CHECK(event({.kind = Event::Kind::end}, -1'500'000'000).ends_with(R"("at":-1.5})"));
 }
 
+TEST_CASE("the open of a stream that is opened anew has the number of rows before it") {
+  CHECK(event({.count = 48'000, .rows = 9}, 0) ==
+        R"({"event":"open","count":48000,"cause":"client","mark":null,"rows":9,)"
+        R"("position":48000,"at":0})");
+  CHECK(event({}, 0).find("rows") == std::string::npos);
+}
+
 TEST_CASE("a message of a client has its text") {
   const Event event{.kind = Event::Kind::set, .count = 7};
   CHECK(text(RecordedEvent{.event = event, .at = from_wire(1000), .text = "{\"a\":\n1}"}) ==

@@ -37,6 +37,10 @@ class Written {
                          .position = position_}));
     position_ += values.size();
   }
+  void open_anew(std::uint64_t position) {
+    position_ = position;
+    REQUIRE(parts_->add({.event = {.count = position, .rows = 1}, .position = position}));
+  }
   void event(Kind kind, std::uint64_t count = 0) {
     REQUIRE(parts_->add({.event = {.kind = kind, .count = count}, .position = position_}));
     if (kind == Kind::gap) position_ += count;
@@ -109,6 +113,16 @@ TEST_CASE("one file per stream has silence where frames are missing") {
   feed(flac);
   CHECK(flac.finish() == "17.flac 0-6");
   CHECK(flac.samples("17.flac") == Samples{1, 2, 3, 0, 0, -4});
+}
+
+TEST_CASE("the frames before an open anew are no silence") {
+  Written written({});
+  written.open_anew(100);
+  written.frames(Samples{1, 2});
+  written.event(Kind::gap, 1);
+  written.frames(Samples{3});
+  CHECK(written.finish() == "17.wav 100-104");
+  CHECK(written.samples("17.wav") == Samples{1, 2, 0, 3});
 }
 
 TEST_CASE("missing frames at the begin and at the end are silence too") {

@@ -43,7 +43,9 @@ class TestStream {
   }
   TestStream& event(const Event& event, std::string_view text = {}) {
     events_.push_back({event, from_wire(meta.opened_steady + 250'000'000), text});
-    if (event.kind == Event::Kind::frames) {
+    if (event.kind == Event::Kind::open) {
+      begin_ = position_ = event.count;
+    } else if (event.kind == Event::Kind::frames) {
       for (std::uint64_t i = 0; i < event.count; ++i)
         values_.push_back(static_cast<std::int16_t>(++position_));
       totals_.frames += event.count;

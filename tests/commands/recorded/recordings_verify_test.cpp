@@ -15,6 +15,17 @@ TEST_CASE("verify says that sealed files are good, and cuts whole streams again"
             .ends_with(", 1 whole, 0 lost parts, rows of 1 stream cut again: good\n"));
 }
 
+TEST_CASE("verify cuts streams that were opened anew from their position and row on") {
+  RecordedDirectory directory;
+  TestStream stream(1, "call");
+  auto file = directory.file();
+  stream.event({.count = 100, .rows = 7}).frames(6).slice(file);
+  stream.event({.kind = Kind::gap, .count = 3}).frames(2).event({.kind = Kind::end}).slice(file);
+  REQUIRE(file.seal());
+  CHECK(good("verify", directory, {"--rows"})
+            .ends_with(", 1 whole, 0 lost parts, rows of 1 stream cut again: good\n"));
+}
+
 TEST_CASE("verify names the stream whose rows are not those of the service") {
   RecordedDirectory directory;
   TestStream stream(1, "call");

@@ -12,7 +12,9 @@ namespace {
 using Kind = Event::Kind;
 using Added = EventJoin::Added;
 
-RecordedEvent open() { return {{.kind = Kind::open}, Time(Duration(1))}; }
+RecordedEvent open(std::uint64_t position = 0, std::uint64_t rows = 0) {
+  return {{.kind = Kind::open, .count = position, .rows = rows}, Time(Duration(1))};
+}
 RecordedEvent frames(std::uint64_t count) {
   return {{.kind = Kind::frames, .count = count}, Time(Duration(2))};
 }
@@ -62,6 +64,44 @@ TEST_CASE("slices that follow each other give their events and frames") {
   CHECK(slices.values_read == std::string("\0\1\2\3\4", 5));
   CHECK(slices.join.over());
   CHECK(slices.join.missing().empty());
+}
+
+TEST_CASE(
+    "a stream that is opened anew begins at its position, and its frames are counted from 0") {
+  EventJoin join(1);
+  const std::vector<std::byte> values(5);
+  const std::vector<RecordedEvent> events{open(100, 7), frames(5), event(Kind::end)};
+  CHECK(join.add(0, {.begin = 100, .events = events, .frames = values}, "damaged") ==
+        Added::joined);
+  CHECK(join.position() == 105);
+  std::vector<RecordedEvent> read;
+  while (const auto item = join.next()) read.push_back(std::get<RecordedEvent>(*item));
+  REQUIRE(read.size() == 3);
+  CHECK(read[0].event.count == 100);
+  CHECK(read[0].event.rows == 7);
+  CHECK(read[0].position == 100);
+  CHECK(read[1].position == 100);
+  CHECK(read[1].frame == 0);
+  CHECK(read[2].position == 105);
+  CHECK(read[2].frame == 5);
+  CHECK(join.missing().empty());
+}
+
+TEST_CASE("parts are missing after an open anew from its position on") {
+  Slices slices;
+  slices.add(0, 0, 100, {open(100, 7), frames(2)});
+  CHECK(slices.add(0, 0, 100, {open(100, 7), frames(2)}) == Added::known);
+  slices.add(2, 4, 107, {frames(1), event(Kind::end)});
+  CHECK(slices.printed == "open:100 frames:2 gap(recorder):5 frames:1 end ");
+  CHECK(slices.join.missing() == std::vector<MissingPart>{{102, 107, 2, "damaged"}});
+}
+
+TEST_CASE("a slice whose open is not at its position contradicts") {
+  Slices slices;
+  CHECK(slices.add(0, 0, 100, {open(99, 7)}) == Added::contradicts);
+  CHECK(slices.add(0, 0, 0, {open(0, (std::uint64_t{1} << 53) + 1)}) == Added::contradicts);
+  CHECK(slices.add(0, 0, (std::uint64_t{1} << 53) + 1, {open((std::uint64_t{1} << 53) + 1)}) ==
+        Added::contradicts);
 }
 
 TEST_CASE("a missing slice is a gap of its frames") {

@@ -52,6 +52,7 @@ class Follower {
     chunker_.add(event);
     while (chunker_.next()) continue;
     ended_ = event.kind == Kind::end || event.kind == Kind::abort;
+    if (event.kind == Kind::open) position_ = event.count;
     if (event.cause != Cause::recorder) match(read);
     if (event.kind == Kind::frames || event.kind == Kind::gap) position_ += event.count;
   }
@@ -62,8 +63,8 @@ class Follower {
     const auto is = [&](const RecordedEvents::One& one) {
       return one.event.kind == read.event.kind && one.event.cause == read.event.cause &&
              one.event.count == read.event.count && one.event.mark == read.event.mark &&
-             one.position == position_ && std::ranges::equal(one.frames, read.frames) &&
-             one.text == read.text;
+             one.event.rows == read.event.rows && one.position == position_ &&
+             std::ranges::equal(one.frames, read.frames) && one.text == read.text;
     };
     while (found != recorded_.events.end() && !is(found->second)) ++found;
     REQUIRE(found != recorded_.events.end());

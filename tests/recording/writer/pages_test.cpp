@@ -44,6 +44,30 @@ TEST_CASE_METHOD(PagesUnderTest, "a commit has the events and frames of a stream
   CHECK(all[1].events[1].at == second(7));
 }
 
+TEST_CASE_METHOD(PagesUnderTest, "a stream that is opened anew begins at its position") {
+  StreamPen stream = pen(7);
+  stream.event({.count = 1000, .rows = 12}, second(5), {});
+  add_frames(stream, 1, 100, second(6));
+  stream.event({.kind = Kind::gap, .count = 30}, second(7), {});
+  writer.hand_over();
+  commit();
+  add_frames(stream, 101, 50, second(8));
+  stream.close({});
+  CHECK(stream.finish());
+  writer.hand_over();
+  commit();
+  const auto& all = slices(7);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].first_event == 0);
+  CHECK(all[0].begin == 1000);
+  CHECK(all[0].events[0].event.count == 1000);
+  CHECK(all[0].events[0].event.rows == 12);
+  CHECK(all[1].begin == 1130);
+  REQUIRE(all[1].closing);
+  CHECK(all[1].closing->frames == 150);
+  CHECK(all[1].closing->lost == 30);
+}
+
 TEST_CASE_METHOD(PagesUnderTest, "frames that were read at the same instant are one event") {
   StreamPen stream = pen(1);
   for (int i = 0; i < 5; ++i)

@@ -95,11 +95,22 @@ TEST_CASE("events that cannot follow each other are not valid") {
     first(full, slice);
     full.events.insert(full.events.begin(), {{.kind = Kind::open}, {}});
   }));
-  CHECK_FALSE(valid_after([&](FullSlice& full, Slice& slice) {
-    first(full, slice);
-    full.events.insert(full.events.begin(), {{.kind = Kind::open}, {}});
-    slice.begin = 1;
-  }));
+}
+
+TEST_CASE("an open whose position or number of rows is out of range is not valid") {
+  const auto valid_open = [](std::uint64_t begin, std::uint64_t rows) {
+    return valid_after([&](FullSlice& full, Slice& slice) {
+      full.events = {{{.kind = Kind::open, .count = begin, .rows = rows}, {}}};
+      full.frames.clear();
+      slice.first_event = 0;
+      slice.begin = begin;
+      slice.lost.reset();
+    });
+  };
+  CHECK(valid_open(1, 0));
+  CHECK(valid_open((std::uint64_t{1} << 63) - 1, std::uint64_t{1} << 53));
+  CHECK_FALSE(valid_open(std::uint64_t{1} << 63, 0));
+  CHECK_FALSE(valid_open(0, (std::uint64_t{1} << 53) + 1));
 }
 
 TEST_CASE("answers that are not what they are called are not valid") {
