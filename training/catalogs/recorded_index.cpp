@@ -216,7 +216,8 @@ std::vector<InnerEvent> inner_events(const recording::StreamFrames& stream) {
   std::vector<InnerEvent> events;
   for (const recording::RecordedEvent& placed : stream.events()) {
     const Event::Kind kind = placed.event.kind;
-    if (kind == Event::Kind::open || kind == Event::Kind::frames || kind == Event::Kind::end ||
+    const bool begins = kind == Event::Kind::open && !placed.event.opened_anew();
+    if (begins || kind == Event::Kind::frames || kind == Event::Kind::end ||
         placed.event.has_text())
       continue;
     events.push_back({.event = placed.event, .frame = placed.frame});

@@ -17,8 +17,9 @@
 
 namespace millrace::training {
 
-// An event of a stream other than `open`, `frames` and `end`. `frame` is the number of frames
-// before it, without those that gaps skipped. An `abort` is the last event, and replaces `end`.
+// An event of a stream other than `frames` and `end`. `frame` is the number of frames before it,
+// without those that gaps skipped. An `open` is the first event, and only of a stream that is
+// opened anew. An `abort` is the last event, and replaces `end`.
 struct InnerEvent {
   Event event;
   std::uint64_t frame = 0;

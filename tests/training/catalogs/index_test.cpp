@@ -70,6 +70,10 @@ TEST_CASE("an index whose events are not those of a stream is refused") {
   CHECK(!accepted({{{.kind = Kind::reset}, 10}, {{.kind = Kind::reset}, 9}}));
   CHECK(!accepted({{{.kind = Kind::frames, .count = 1}, 0}}));
   CHECK(!accepted({{{.kind = Kind::open}, 0}}));
+  CHECK(accepted({{{.kind = Kind::open, .count = 5, .rows = 2}, 0}, {{.kind = Kind::reset}, 0}}));
+  CHECK(!accepted({{{.kind = Kind::open, .count = 5}, 1}}));
+  CHECK(!accepted({{{.kind = Kind::reset}, 0}, {{.kind = Kind::open, .count = 5}, 0}}));
+  CHECK(!accepted({{{.kind = Kind::open, .rows = std::numeric_limits<std::uint64_t>::max()}, 0}}));
   CHECK(!accepted({{{.kind = Kind::end}, 20}}));
   CHECK(accepted({{{.kind = Kind::abort}, 20}}));
   CHECK(!accepted({{{.kind = Kind::abort}, 20}, {{.kind = Kind::flush}, 20}}));

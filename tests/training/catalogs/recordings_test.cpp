@@ -70,6 +70,32 @@ TEST_CASE("finished recordings are a catalog with events and options, without me
   CHECK(events[1].frame == 10);
 }
 
+TEST_CASE("a recording that was opened anew has its open among its events, and its own frames") {
+  RecordedDirectory directory;
+  ::setenv("XDG_CACHE_HOME", directory.path().c_str(), 1);
+  auto file = directory.file();
+  TestStream stream(1, "call");
+  stream.event({.count = 100, .rows = 7}).frames(6).event({.kind = Kind::gap, .count = 4});
+  stream.frames(3).event({.kind = Kind::end});
+  stream.slice(file);
+  seal(file);
+  for (int opened = 0; opened < 2; ++opened) {  // the second time by its index
+    const auto catalog = open_good({.path = directory.path()});
+    REQUIRE(catalog->frames(0) == 9);
+    const auto events = catalog->events(0);
+    REQUIRE(events.size() == 2);
+    CHECK(events[0].event.opened_anew());
+    CHECK(events[0].event.count == 100);
+    CHECK(events[0].event.rows == 7);
+    CHECK(events[0].frame == 0);
+    CHECK(events[1].event.kind == Kind::gap);
+    CHECK(events[1].frame == 6);
+    Samples expected = positions(100, 6);
+    for (const std::int16_t value : positions(110, 3)) expected.push_back(value);
+    CHECK(read_all<std::int16_t>(*catalog, 0) == expected);
+  }
+}
+
 TEST_CASE("an extent gives the former streams of a directory that was recorded into") {
   RecordedDirectory directory;
   ::setenv("XDG_CACHE_HOME", directory.path().c_str(), 1);

@@ -46,10 +46,11 @@ std::vector<CutRow> service_rows(const ChunkRule& rule, const std::string& name,
 }
 
 std::vector<CutRow> planned(std::vector<CutRow> rows) {
+  const bool anew = !rows.empty() && !rows.front().row.is(flag::start);
   const auto first =
       std::ranges::find_if(rows, [](const CutRow& cut) { return cut.row.has_frames(); });
   rows.erase(rows.begin(), first);
-  if (!rows.empty()) rows.front().row.flags |= flag::start;
+  if (!rows.empty() && !anew) rows.front().row.flags |= flag::start;
   return rows;
 }
 

@@ -61,7 +61,12 @@ RowsCase random_case(std::mt19937_64& random, bool sizes, bool events) {
   one.options.chunk = random_rule(random, sizes);
   one.catalog = ListedCatalog({frames});
   one.epoch = random() % 3;
-  if (events) one.catalog.add_events(0, random_events(frames, random));
+  if (events) {
+    auto all = random_events(frames, random);
+    if (random() % 4 == 0)
+      all.insert(all.begin(), {{.count = 1 + random() % 500, .rows = random() % 50}, 0});
+    one.catalog.add_events(0, std::move(all));
+  }
   one.stream = {0, frames, one.catalog.has_events(0)};
   ChunkRule rule = *one.options.chunk;
   if (rule.sizes.by == SizeRule::By::adaptive) rule.sizes.by = SizeRule::By::fixed;

@@ -53,10 +53,24 @@ bool within(std::uint64_t begin, std::uint64_t size, std::uint64_t limit) {
   return begin <= limit && size <= limit - begin;
 }
 
-bool is_event(const EventRecord& record) {
-  const auto kind = static_cast<Event::Kind>(record.kind);
-  return kind >= Event::Kind::size && kind <= Event::Kind::abort && kind != Event::Kind::end &&
-         record.cause <= static_cast<std::uint8_t>(Cause::recorder) &&
+Event event_of(const EventRecord& record) {
+  Event event{.kind = static_cast<Event::Kind>(record.kind),
+              .cause = static_cast<Cause>(record.cause),
+              .count = record.count};
+  if (record.has_mark != 0)
+    event.mark = record.mark;
+  else
+    event.rows = record.mark;
+  return event;
+}
+
+bool is_event(const EventRecord& record, bool first) {
+  const Event event = event_of(record);
+  const bool opens =
+      first && event.opened_anew() && record.frame == 0 && event.rows < Index::most_frames;
+  const bool inner = event.kind >= Event::Kind::size && event.kind <= Event::Kind::abort &&
+                     event.kind != Event::Kind::end;
+  return (opens || inner) && record.cause <= static_cast<std::uint8_t>(Cause::recorder) &&
          record.count < Index::most_frames;
 }
 
@@ -96,7 +110,7 @@ bool records_are_good(Bytes bytes) {
       const auto event = record_at<EventRecord>(bytes, events_begin(head), record.first_event + k);
       const bool last = k + 1 == record.events;
       const bool abort = event.kind == static_cast<std::uint8_t>(Event::Kind::abort);
-      if (!is_event(event) || event.frame < frame || event.frame > record.frames ||
+      if (!is_event(event, k == 0) || event.frame < frame || event.frame > record.frames ||
           (abort && !last))
         return false;
       frame = event.frame;
@@ -171,11 +185,7 @@ std::vector<InnerEvent> Index::events(std::uint64_t stream) const {
   for (std::uint64_t k = 0; k < record.events; ++k) {
     const auto from =
         record_at<EventRecord>(bytes_, events_begin(head_of(bytes_)), record.first_event + k);
-    events[k] = {.event = {.kind = static_cast<Event::Kind>(from.kind),
-                           .cause = static_cast<Cause>(from.cause),
-                           .count = from.count,
-                           .mark = from.has_mark != 0 ? std::optional(from.mark) : std::nullopt},
-                 .frame = from.frame};
+    events[k] = {.event = event_of(from), .frame = from.frame};
   }
   return events;
 }
@@ -250,7 +260,7 @@ void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> 
   for (const InnerEvent& inner : events)
     append(events_, EventRecord{.frame = inner.frame,
                                 .count = inner.event.count,
-                                .mark = inner.event.mark.value_or(0),
+                                .mark = inner.event.mark.value_or(inner.event.rows),
                                 .kind = static_cast<std::uint8_t>(inner.event.kind),
                                 .cause = static_cast<std::uint8_t>(inner.event.cause),
                                 .has_mark = inner.event.mark.has_value()});

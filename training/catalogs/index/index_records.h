@@ -51,7 +51,7 @@ struct StreamRecord {
 struct EventRecord {
   std::uint64_t frame = 0;
   std::uint64_t count = 0;
-  std::uint64_t mark = 0;
+  std::uint64_t mark = 0;  // an open: its rows
   std::uint8_t kind = 0;
   std::uint8_t cause = 0;
   std::uint8_t has_mark = 0;

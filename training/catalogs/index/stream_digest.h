@@ -40,6 +40,7 @@ class StreamDigest {
       add(inner.frame);
       add(std::uint64_t{inner.event.mark.has_value()});
       add(inner.event.mark.value_or(0));
+      if (inner.event.opened_anew()) add(inner.event.rows);
     }
   }
   void add_companion(const CompanionFormat& format) {

@@ -42,7 +42,7 @@ EventRows::EventRows(const ChunkRule& rule, std::string_view name, std::vector<I
       cutter_(cutter_for(events_, rule, name)) {
   look_ahead();
   // The rows before it have no frames.
-  ahead_.row.flags |= flag::start;
+  if (events_.empty() || !events_.front().event.opened_anew()) ahead_.row.flags |= flag::start;
   marks_.clear();
   if (ahead_.row.has_frames()) advance();
 }

@@ -19,8 +19,9 @@ namespace millrace::training {
 // stream are used if the rule allows them. If the rule has sizes, and the stream has no such event,
 // or draws again, the sizes are chosen as by the service.
 //
-// Marker rows before the first row with frames are left out, and that row gets START. Confined to
-// one thread. Does not allocate after construction, except for marker rows.
+// Marker rows before the first row with frames are left out, and that row gets START, unless the
+// stream is opened anew. Confined to one thread. Does not allocate after construction, except for
+// marker rows.
 class EventRows {
  public:
   // Begins at the first row with frames. `rule` must outlive it.
