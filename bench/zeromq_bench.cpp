@@ -57,7 +57,7 @@ class ImmediateStream final : public StreamInput, StreamHost {
   void fail(ErrorCode code, std::string_view why, Time now) override {
     stream_.fail(code, why, now);
   }
-  void disconnected(bool clean, Time now) override { stream_.disconnected(clean, now); }
+  void disconnected(ConnectionEnd how, Time now) override { stream_.disconnected(how, now); }
   void written(std::size_t results, Time now) override { stream_.written(results, now); }
   std::uint64_t credit() const override { return stream_.credit(); }
   void release(Time) override { delete this; }

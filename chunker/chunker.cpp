@@ -21,7 +21,7 @@ ResetReason reason_of(const Event& event) {
 Chunker::Chunker(const Spec& spec) : spec_(spec), size_(spec.size) { assert(spec.check()); }
 
 void Chunker::add(const Event& event) {
-  assert(!closing_ && !next_body() && !ended_);
+  assert(!is_closing() && !next_body() && !ended_);
   switch (event.kind) {
     case Kind::open:
       if (event.opened_anew()) open_anew(event);
@@ -55,17 +55,17 @@ void Chunker::add(const Event& event) {
 std::optional<Row> Chunker::next() {
   if (const auto body = next_body()) {
     Row row = cut(*body);
-    if (closing_ && !next_body()) close_segment(row);
+    if (is_closing() && !next_body()) close_segment(row);
     return row;
   }
-  if (!closing_) return std::nullopt;
+  if (!is_closing()) return std::nullopt;
   Row row = emit(received_, {.size = 0, .right = 0});
   close_segment(row);
   return row;
 }
 
 std::uint64_t Chunker::frames_until_next() const {
-  if (closing_) return 0;
+  if (is_closing()) return 0;
   const std::uint64_t ready = body_ + full_size() + spec_.right;
   return ready - std::min(ready, received_);
 }
@@ -95,7 +95,7 @@ std::optional<Chunker::Body> Chunker::next_body() const {
 // The rows of the end of a segment. The first body that is left out is the last one considered: the
 // bodies after it would be cut too, and are not longer.
 std::optional<Chunker::Body> Chunker::tail_body() const {
-  if (!closing_ || closing_->kind == Kind::abort || body_ >= received_) return std::nullopt;
+  if (!is_closing() || closing_.kind == Kind::abort || body_ >= received_) return std::nullopt;
   if (spec_.tail == Spec::Tail::cover && covered_ >= received_) return std::nullopt;
   const std::uint64_t rest = received_ - body_;
   const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(full_size(), rest));
@@ -143,12 +143,12 @@ void Chunker::open_anew(const Event& event) {
 
 void Chunker::close_segment(Row& last) {
   last.flags |= flag::last;
-  if (closing_->kind == Kind::end || closing_->kind == Kind::abort) last.flags |= flag::end;
-  if (closing_->kind == Kind::abort) last.flags |= flag::abort;
+  if (closing_.kind == Kind::end || closing_.kind == Kind::abort) last.flags |= flag::end;
+  if (closing_.kind == Kind::abort) last.flags |= flag::abort;
   ended_ = last.is(flag::end);
-  last.mark = closing_->mark;
-  if (!ended_) begin_segment(*closing_);
-  closing_.reset();
+  last.mark = closing_.mark;
+  if (!ended_) begin_segment(closing_);
+  closing_ = {};
 }
 
 void Chunker::begin_segment(const Event& event) {

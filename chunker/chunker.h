@@ -56,6 +56,9 @@ class Chunker {
   // events, such as a gap in a segment without frames, come after it.
   std::uint64_t resume_position() const;
 
+  // The event added last ends a segment, and next() has further rows of it.
+  bool is_closing() const { return closing_.kind != Event::Kind::open; }
+
   // The position after the last frame received or lost.
   std::uint64_t position() const { return position_; }
   // The number of frames of the segment so far.
@@ -94,14 +97,14 @@ class Chunker {
   std::uint64_t received_ = 0;  // end of the frames of the segment
   std::uint64_t position_ = 0;  // received_, or the end of a gap once it is added
 
-  bool first_of_segment_ = true;  // the next body is the first of its segment
-  bool ended_ = false;
-  std::optional<Event> closing_;  // ends the segment; its last row is not returned yet
+  Event closing_;  // ends the segment, whose last row is not returned yet; an open: no such event
 
   // For the next row.
   std::uint64_t seq_ = 0;
   std::uint8_t due_ = flag::start | flag::reset | flag::segment;
   ResetReason reason_ = ResetReason::start;  // the reason of the last reset, due or not
+  bool first_of_segment_ = true;             // the next body is the first of its segment
+  bool ended_ = false;
   std::uint64_t gap_ = 0;
 };
 

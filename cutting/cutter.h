@@ -95,6 +95,8 @@ class Cutter {
   std::uint64_t keep_from() const { return keep_from_; }
   // See Chunker::resume_position().
   std::uint64_t resume_position() const { return chunker_.resume_position(); }
+  // See Chunker::is_closing().
+  bool is_closing() const { return chunker_.is_closing(); }
   // The position after the last frame received or lost.
   std::uint64_t position() const { return chunker_.position(); }
   // True once next() has returned the END row.

@@ -14,19 +14,35 @@ using Kind = Event::Kind;
 
 class Intake::Sink final : public FrameSink {
  public:
-  explicit Sink(FrameBuffer& buffer) : buffer_(buffer) {}
+  // Drops the first `*skip` frames, and counts them down. Null: it drops no frame.
+  Sink(FrameBuffer& buffer, std::uint64_t* skip, std::size_t frame_bytes)
+      : buffer_(buffer), skip_(skip), frame_bytes_(frame_bytes) {}
   // Memory that was not written returns to the pool.
   ~Sink() { buffer_.truncate(buffer_.end()); }
 
-  MutableBytes writable(std::size_t frames) override { return buffer_.writable(frames); }
-  void append(std::size_t frames) override { buffer_.append(frames); }
+  MutableBytes writable(std::size_t frames) override { return last_ = buffer_.writable(frames); }
+  void append(std::size_t frames) override {
+    if (skip_ && *skip_ > 0) frames = drop_first(frames);
+    if (frames > 0) buffer_.append(frames);
+  }
 
  private:
+  std::size_t drop_first(std::size_t frames) {
+    const std::size_t count = std::min<std::uint64_t>(*skip_, frames);
+    *skip_ -= count;
+    std::memmove(last_.data(), last_.data() + count * frame_bytes_,
+                 (frames - count) * frame_bytes_);
+    return frames - count;
+  }
+
   FrameBuffer& buffer_;
+  std::uint64_t* const skip_;
+  const std::size_t frame_bytes_;
+  MutableBytes last_;
 };
 
 Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientOutput& client,
-               FrameBuffer& frames)
+               FrameBuffer& frames, const ResumeSettings* resume)
     : settings_(settings),
       links_(links),
       client_(client),
@@ -34,18 +50,32 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       backlog_(links.blocks, settings.type.bytes()),
       converter_(settings.format, settings.type),
       counts_(converter_.input_rate(), settings.type.rate),
-      longest_frame_(settings.format.format == SampleFormat::opus ? converter_.most_input_frames(0)
-                                                                  : 1),
       pace_(settings.format.format == SampleFormat::opus),
       clamps_(settings.type.rate, settings.type.values),
-      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
+      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
+  if (resume) begin_at(*resume);
+}
+
+void Intake::begin_at(const ResumeSettings& resume) {
+  const ResumePoint& start = resume.start;
+  resuming_ = std::make_unique<Resuming>();
+  resuming_->skip = start.skip;
+  position_ = start.begin - start.skip;
+  input_ = drained_ = start.frames;
+  if (settings_.format.format == SampleFormat::opus) {
+    input_ = drained_ = counts_.input_frames(position_);
+    resuming_->packets.emplace(start.frames, input_);
+  }
+  assert(position_ == counts_.position(input_));
+}
 
 bool Intake::add_frames(Bytes message, Time now) {
   if (const std::string warning = containers_.add(message); !warning.empty()) warn(warning);
   const bool apart = goes_apart();
   FrameBuffer& buffer = apart ? backlog_ : frames_;
   const std::uint64_t begin = buffer.end();
-  Sink sink(buffer);
+  const std::uint64_t to_skip = skip();
+  Sink sink(buffer, resuming_ ? &resuming_->skip : nullptr, settings_.type.bytes());
   const auto converted = converter_.convert(message, sink);
   if (pace_.limits()) pace_.add(duration_of(converted.input_frames), now);
   if (!in_range(converted.input_frames)) {
@@ -54,7 +84,8 @@ bool Intake::add_frames(Bytes message, Time now) {
   }
   if (converted.fault == InputConverter::Fault::none) {
     input_ += converted.input_frames;
-    add_converted({converted.appended, converted.clamped}, apart, now);
+    if (auto* packets = this->packets()) packets->add(1, converted.input_frames);
+    add_converted({converted.appended, converted.clamped}, to_skip - skip(), apart, now);
   } else {
     reject_values(converted.fault, message, converted.input_frames, now);
   }
@@ -69,12 +100,12 @@ void Intake::warn(std::string_view message) {
 void Intake::reject_values(InputConverter::Fault fault, Bytes message, std::uint64_t input_frames,
                            Time now) {
   if (fault == InputConverter::Fault::not_finite)
-    return reject_input(ErrorCode::values, "a value is NaN or infinite", input_frames, now);
+    return reject_input(ErrorCode::values, "a value is NaN or infinite", 1, input_frames, now);
   std::string text = "not an Opus packet of at most 120 ms";
   if (const std::string_view container = containers_.container(message); !container.empty())
     text += ", but a part of the container " + std::string(container) +
             ": send each packet in it as a message";
-  reject_input(ErrorCode::values, text, input_frames, now);
+  reject_input(ErrorCode::values, text, 1, input_frames, now);
 }
 
 Duration Intake::duration_of(std::uint64_t input_frames) const {
@@ -82,11 +113,13 @@ Duration Intake::duration_of(std::uint64_t input_frames) const {
       std::chrono::duration<double>(static_cast<double>(input_frames) / converter_.input_rate()));
 }
 
-void Intake::add_converted(const Appended& added, bool apart, Time now) {
+// The first `skipped` of the frames were dropped.
+void Intake::add_converted(const Appended& converted, std::uint64_t skipped, bool apart, Time now) {
+  position_ += converted.frames;
+  assert(position_ <= counts_.position(input_));
+  const Appended added{.frames = converted.frames - skipped, .clamped = converted.clamped};
   if (added.frames == 0) return;
   if (!apart) unfed_ += added.frames;
-  position_ += added.frames;
-  assert(position_ <= counts_.position(input_));
   links_.stats.frames.add(added.frames);
   links_.stats.clamped.add(added.clamped);
   if (clamps_.add(added.frames, added.clamped)) warn(ClampWatch::message);
@@ -95,8 +128,11 @@ void Intake::add_converted(const Appended& added, bool apart, Time now) {
 
 void Intake::drain(Time now) {
   const bool apart = goes_apart();
-  Sink sink(apart ? backlog_ : frames_);
-  add_converted(converter_.drain(drained_, sink), apart, now);
+  const std::uint64_t to_skip = skip();
+  Sink sink(apart ? backlog_ : frames_, resuming_ ? &resuming_->skip : nullptr,
+            settings_.type.bytes());
+  const Appended converted = converter_.drain(drained_, sink);
+  add_converted(converted, to_skip - skip(), apart, now);
   drained_ = input_;
   assert(position_ == counts_.position(input_));
 }
@@ -107,11 +143,16 @@ bool Intake::in_range(std::uint64_t input_frames) const {
 }
 
 // Requires: in_range(input_frames).
-void Intake::lose(std::uint64_t input_frames, Cause cause, Time now) {
+void Intake::lose(std::uint64_t client_frames, std::uint64_t input_frames, Cause cause, Time now) {
   drain(now);
   drained_ = input_ += input_frames;
-  const std::uint64_t lost = counts_.position(input_) - position_;
+  if (auto* packets = this->packets()) packets->add(client_frames, input_frames);
+  std::uint64_t lost = counts_.position(input_) - position_;
   position_ += lost;
+  if (const std::uint64_t skipped = std::min(skip(), lost)) {
+    resuming_->skip -= skipped;
+    lost -= skipped;
+  }
   links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(lost);
   push({.kind = lost > 0 ? Kind::gap : Kind::reset, .cause = cause, .count = lost}, now);
 }
@@ -127,7 +168,7 @@ std::optional<std::uint64_t> Intake::lost_input_frames(std::uint64_t client_fram
 
 bool Intake::add_gap(std::uint64_t client_frames, Time now) {
   const auto frames = lost_input_frames(client_frames);
-  if (frames && client_frames > 0) lose(*frames, Cause::client, now);
+  if (frames && client_frames > 0) lose(client_frames, *frames, Cause::client, now);
   return frames.has_value();
 }
 
@@ -136,17 +177,17 @@ bool Intake::reject(ErrorCode code, std::string_view message, std::uint64_t clie
   const auto frames = lost_input_frames(client_frames);
   if (!frames) return false;
   if (client_frames > 0)
-    reject_input(code, message, *frames, now);
+    reject_input(code, message, client_frames, *frames, now);
   else
     client_.rejected(code, message, 0);
   return true;
 }
 
-void Intake::reject_input(ErrorCode code, std::string_view message, std::uint64_t input_frames,
-                          Time now) {
+void Intake::reject_input(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                          std::uint64_t input_frames, Time now) {
   const std::uint64_t lost = counts_.position(input_ + input_frames) - counts_.position(input_);
   client_.rejected(code, message, lost);
-  lose(input_frames, Cause::rejected, now);
+  lose(client_frames, input_frames, Cause::rejected, now);
 }
 
 void Intake::flush(std::optional<std::uint64_t> mark, Time now) {
@@ -171,11 +212,29 @@ void Intake::reject_partial_frame() {
   client_.rejected(ErrorCode::values, "not a whole number of frames", 0);
 }
 
+// A frame of the pipeline begins in the last frame of the input before it.
+void Intake::locate(ResumePoint& place) const {
+  std::uint64_t input = place.begin > 0 ? counts_.input_frames(place.begin - 1) + 1 : 0;
+  if (counts_.position(input) > place.begin) --input;
+  place.frames = input;
+  if (const auto* packets = this->packets()) {
+    const auto packet = packets->at(input);
+    place.frames = packet.number;
+    input = packet.begin;
+  }
+  place.skip = place.begin - counts_.position(input);
+}
+
+void Intake::forget(std::uint64_t position) {
+  auto* packets = this->packets();
+  if (packets && position > 0) packets->forget(counts_.input_frames(position - 1));
+}
+
 std::uint64_t Intake::client_frames_within(std::uint64_t frames) const {
   const std::uint64_t most = counts_.input_frames(position_ + frames);
-  const std::uint64_t fit = most > input_ ? (most - input_) / longest_frame_ : 0;
+  const std::uint64_t fit = most > input_ ? (most - input_) / longest_frame() : 0;
   if (!pace_.limits()) return fit;
-  return std::min(fit, static_cast<std::uint64_t>(pace_.left() / duration_of(longest_frame_)));
+  return std::min(fit, static_cast<std::uint64_t>(pace_.left() / duration_of(longest_frame())));
 }
 
 // The waiting frames in frames_ came with one message and are the oldest: they are shed together or

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error_code.h"
@@ -16,6 +18,7 @@
 #include "streams/container_watch.h"
 #include "streams/frames/frame_buffer.h"
 #include "streams/frames/frame_counts.h"
+#include "streams/frames/packet_counts.h"
 #include "streams/input_pace.h"
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
@@ -44,9 +47,10 @@ class Intake {
   // Waiting frames are grouped by the instant of reading, in groups of `shed_after` / shed_grains.
   static constexpr int shed_grains = 16;
 
-  // `frames` is the buffer from which rows are cut. All arguments outlive it.
+  // `frames` is the buffer from which rows are cut. These arguments outlive it. `resume`: null if
+  // the stream cannot be resumed.
   Intake(const StreamSettings& settings, const StreamLinks& links, ClientOutput& client,
-         FrameBuffer& frames);
+         FrameBuffer& frames, const ResumeSettings* resume);
 
   // Input of the client. Each of the first three returns false if positions would exceed
   // max_position, in frames of the pipeline or of the input: the stream cannot continue.
@@ -97,13 +101,33 @@ class Intake {
   bool empty() const { return waiting_.empty(); }
   std::size_t waiting() const { return waiting_.size(); }       // events
   std::uint64_t kept_apart() const { return backlog_.held(); }  // frames
+  // The number of the client's frames that have arrived, lost ones included. A frame of which only
+  // part has arrived does not count. Requires for packets: the stream may be resumed.
+  std::uint64_t client_frames() const { return packets() ? packets()->packets() : input_; }
+  // Completes the place: the frame of the client that has its position.
+  void locate(ResumePoint& place) const;
+  // Nothing before this position will be located again.
+  void forget(std::uint64_t position);
+  // Drops a frame of which only part has arrived.
+  void drop_partial_frame() { converter_.drop_partial(); }
+
   // The position after the last frame converted or lost, waiting frames included, in frames of the
   // pipeline.
   std::uint64_t position() const { return position_; }
 
  private:
   class Sink;
+  struct Resuming {
+    std::optional<PacketCounts> packets;  // nullopt: frames of the client are input frames
+    std::uint64_t skip = 0;  // frames still to drop before the place where the stream continues
+  };
 
+  void begin_at(const ResumeSettings& resume);
+  const PacketCounts* packets() const {
+    return resuming_ && resuming_->packets ? &*resuming_->packets : nullptr;
+  }
+  PacketCounts* packets() { return const_cast<PacketCounts*>(std::as_const(*this).packets()); }
+  std::uint64_t skip() const { return resuming_ ? resuming_->skip : 0; }
   void push(const Event& event, Time now) { waiting_.push(event, now); }
   Duration duration_of(std::uint64_t input_frames) const;
   bool in_range(std::uint64_t input_frames) const;
@@ -111,10 +135,11 @@ class Intake {
   void warn(std::string_view message);
   void reject_values(InputConverter::Fault fault, Bytes message, std::uint64_t input_frames,
                      Time now);
-  void add_converted(const Appended& added, bool apart, Time now);
+  void add_converted(const Appended& converted, std::uint64_t skipped, bool apart, Time now);
   void drain(Time now);
-  void lose(std::uint64_t input_frames, Cause cause, Time now);
-  void reject_input(ErrorCode code, std::string_view message, std::uint64_t input_frames, Time now);
+  void lose(std::uint64_t client_frames, std::uint64_t input_frames, Cause cause, Time now);
+  void reject_input(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                    std::uint64_t input_frames, Time now);
   std::optional<std::uint64_t> lost_input_frames(std::uint64_t client_frames) const;
   void fetch(std::uint64_t frames);
 
@@ -126,8 +151,12 @@ class Intake {
   std::uint64_t unfed_ = 0;
   InputConverter converter_;
   const FrameCounts counts_;
-  const std::uint64_t longest_frame_;  // input frames of the longest frame of the client
-  InputPace pace_;                     // limits compressed input
+  std::unique_ptr<Resuming> resuming_;  // null: the stream cannot be resumed
+  // Input frames of the longest frame of the client.
+  std::uint64_t longest_frame() const {
+    return pace_.limits() ? converter_.most_input_frames(0) : 1;
+  }
+  InputPace pace_;  // limits compressed input
   ClampWatch clamps_;
   ContainerWatch containers_;
   WaitingEvents waiting_;

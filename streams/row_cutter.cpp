@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
+RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links, const Event& open)
     : frames_(links.blocks, settings.type.bytes()),
       cutter_(settings.chunk, {.stream = settings.name,
                                .rate = settings.type.rate,
@@ -15,7 +15,9 @@ RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
                                .endpoint = settings.endpoint ? &*settings.endpoint : nullptr,
                                .detector = VoiceDetector::of(settings.endpoint, settings.type),
                                .stats = &links.stats,
-                               .chosen_size = &links.chosen_size}) {}
+                               .chosen_size = &links.chosen_size}) {
+  cutter_.add(open);
+}
 
 std::uint64_t RowCutter::frames_until_next(const StreamTap* tap) const {
   const std::uint64_t frames = cutter_.frames_until_next();

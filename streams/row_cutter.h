@@ -22,8 +22,8 @@ namespace millrace {
 // it may be null. Confined to one thread. Does not allocate per row in steady state.
 class RowCutter {
  public:
-  // Both arguments outlive it.
-  RowCutter(const StreamSettings& settings, const StreamLinks& links);
+  // The first two arguments outlive it. `open` is the first event.
+  RowCutter(const StreamSettings& settings, const StreamLinks& links, const Event& open);
 
   // The buffer of frames. Frames are appended before their event is added.
   FrameBuffer& frames() { return frames_; }
@@ -62,6 +62,9 @@ class RowCutter {
     return frames_.end() - rows_.first_ready(cutter_.keep_from());
   }
   std::uint64_t position() const { return cutter_.position(); }
+  // See Chunker::resume_position() and is_closing().
+  std::uint64_t resume_position() const { return cutter_.resume_position(); }
+  bool is_closing() const { return cutter_.is_closing(); }
   std::uint64_t chunks() const { return chunks_; }  // rows with frames
 
  private:

@@ -14,6 +14,11 @@ using Kind = Event::Kind;
 
 constexpr std::string_view too_far = "positions must be at most 2^53";
 
+// An event that the client asked for.
+bool is_command(const Event& event) {
+  return event.cause == Cause::client && event.kind != Kind::open && event.kind != Kind::frames;
+}
+
 StreamClosing closing_for(ErrorCode code) {
   if (code == ErrorCode::idle) return StreamClosing::idle;
   if (code == ErrorCode::no_worker) return StreamClosing::no_worker;
@@ -23,19 +28,20 @@ StreamClosing closing_for(ErrorCode code) {
 }  // namespace
 
 Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
-               Share connection, std::unique_ptr<StreamTap> tap)
+               Share connection, std::unique_ptr<StreamTap> tap, const ResumeSettings* resume)
     : settings_(std::move(settings)),
       links_(links),
       connection_(std::move(connection)),
       client_(&client),
-      cutter_(settings_, links_),
-      intake_(settings_, links_, client, cutter_.frames()),
+      cutter_(settings_, links_, resume ? resume->open_event() : Event()),
+      intake_(settings_, links_, client, cutter_.frames(), resume),
       tap_(std::move(tap)),
+      points_(resume ? std::make_unique<ResumePoints>(*resume) : nullptr),
       unwritten_(links.stats),
       waits_(settings_) {
   assert(settings_.frames_limit >= settings_.chunk.width());
   has_credit_ = credit() > 0;
-  if (tap_) tap_->event({.kind = Kind::open}, settings_.opened, {});
+  if (tap_) tap_->event(resume ? resume->open_event() : Event(), settings_.opened, {});
   links_.stats.opened.add();
   links_.stats.open.add(1);
 }
@@ -44,40 +50,9 @@ void Stream::frames(Bytes message, Time now) {
   if (takes_input()) settle_or_fail(intake_.add_frames(message, now), now);
 }
 
-void Stream::flush(std::optional<std::uint64_t> mark, Time now) {
-  if (!takes_input()) return;
-  intake_.flush(mark, now);
-  settle(now);
-}
-
-void Stream::reset(Time now) {
-  if (!takes_input()) return;
-  intake_.reset(now);
-  settle(now);
-}
-
-void Stream::gap(std::uint64_t client_frames, Time now) {
-  if (!takes_input()) return;
-  if (client_frames == 0)
-    return client_->rejected(ErrorCode::schema, "a gap must have at least one frame", 0);
-  intake_.reject_partial_frame();
-  settle_or_fail(intake_.add_gap(client_frames, now), now);
-}
-
 void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
                     Time now) {
   if (takes_input()) settle_or_fail(intake_.reject(code, message, client_frames, now), now);
-}
-
-void Stream::acknowledge(std::uint64_t /*n*/, Time now) {
-  if (takes_input())
-    fail(ErrorCode::schema, "ack is for streams that were opened with resume", now);
-}
-
-void Stream::end(Time now) {
-  if (input_ != Input::open) return;
-  intake_.reject_partial_frame();
-  end_input(Input::ended, Cause::client, now);
 }
 
 void Stream::goaway() {
@@ -91,7 +66,8 @@ void Stream::drain(Time now) {
   end_input(Input::over, Cause::drain, now);
 }
 
-void Stream::disconnected(bool clean, Time now) {
+void Stream::disconnected(ConnectionEnd how, Time now) {
+  const bool clean = how == ConnectionEnd::clean;
   if (!clean && client_listens_) links_.host.client_lost(settings_.name, now);
   stop_output(clean ? StreamClosing::end : StreamClosing::client_gone);
   free_room(unwritten_.drop(loss_));
@@ -99,7 +75,7 @@ void Stream::disconnected(bool clean, Time now) {
 }
 
 void Stream::release(Time now) {
-  disconnected(false, now);  // no effect if disconnected() was called
+  disconnected(ConnectionEnd::lost, now);  // no effect if disconnected() was called
   client_ = nullptr;
   if (!finished_) links_.host.abandoned(settings_.id);
   links_.host.released(*this);
@@ -200,6 +176,9 @@ void Stream::cut_rows(Time now) {
     if (auto row = cutter_.next(waited, now, tap_.get())) {
       ended_ |= row->row.is(flag::end);
       if (tap_) tap_->row(row->row);
+      if (points_)
+        points_->cut(row->row.seq, cutter_.resume_position(), row->row.is(flag::last),
+                     cutter_.is_closing());
       row->notify_batched = needs_batched();
       if (posts_) row->posts = posts_->carry(row->row.seq);
       const Row cut = row->row;
@@ -209,6 +188,7 @@ void Stream::cut_rows(Time now) {
       return;
     } else {
       const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_.get()));
+      if (points_ && is_command(event)) points_->fed(!event.has_text());
       const bool posted = event.has_text();
       const std::string_view text = posted ? posts_->next() : std::string_view();
       cutter_.add(event, arrived, tap_.get(), std::as_bytes(std::span(text)));
@@ -280,11 +260,14 @@ void Stream::done(RowDone done, Time now) {
   links_.stats.done(done.at);
   waits_.done(done.at);
   if (done.answer.endpoint) cutter_.on_worker_endpoint(done.seq);
+  // The client still needs the flush of this row until it has received `flushed`.
+  if (points_ && !row.mark) points_->done();
   try {
     deliver(row, done);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::internal, "no memory for a result", now);
   }
+  if (points_ && row.mark) points_->done();
   all_done_ = row.is(flag::end);
   settle(now);
 }
@@ -307,6 +290,13 @@ void Stream::deliver(const Row& row, const RowDone& done) {
     }
   }
   if (client_listens_ && row.mark) client_->flushed(*row.mark, row.seq);
+}
+
+ResumePoint Stream::resume_point() const {
+  const auto& place = points_->place(cutter_.position());
+  ResumePoint point{.seq = place.seq, .commands = place.commands, .begin = place.begin};
+  intake_.locate(point);
+  return point;
 }
 
 void Stream::message(WorkerMessage message, Time now) {

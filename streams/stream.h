@@ -12,11 +12,13 @@
 #include "base/bytes.h"
 #include "base/error_code.h"
 #include "base/message_room.h"
+#include "base/result_head.h"
 #include "base/returned.h"
 #include "base/time.h"
 #include "streams/client_output.h"
 #include "streams/client_posts.h"
 #include "streams/intake.h"
+#include "streams/resume_points.h"
 #include "streams/row_cutter.h"
 #include "streams/row_waits.h"
 #include "streams/stats/stats.h"
@@ -58,8 +60,10 @@ class Stream final : public StreamInput {
  public:
   // `connection` is the stream's share of the limit on connections, held until it is destroyed.
   // `tap` sees the stream's events until it is finished; null: the stream is not recorded.
+  // `resume`: the stream may be resumed; null: it may not.
   Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
-         Share connection = {}, std::unique_ptr<StreamTap> tap = {});
+         Share connection = {}, std::unique_ptr<StreamTap> tap = {},
+         const ResumeSettings* resume = nullptr);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -77,7 +81,7 @@ class Stream final : public StreamInput {
               Time now) override;
   void fail(ErrorCode code, std::string_view message, Time now) override;
   void drain(Time now) override;
-  void disconnected(bool clean, Time now) override;
+  void disconnected(ConnectionEnd how, Time now) override;
   // The client frames that surely fit into the rest of the limit, rounded down; but 0 while more
   // than half of the limit is held and rows are outstanding, so that not every row causes a
   // message. With `shed_after` always the rest. While blocks are scarce it is at most half of the
@@ -97,6 +101,21 @@ class Stream final : public StreamInput {
   void done(RowDone row, Time now);
   void message(WorkerMessage message, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
+
+  // For a stream that may be resumed. received(): the frames and commands of the client that have
+  // arrived. resume_point(): where the stream can be continued without a loss.
+  // drop_partial_frame(): the connection was lost in the middle of a frame, which will come again.
+  struct Received {
+    std::uint64_t frames = 0;
+    std::uint64_t commands = 0;
+  };
+  Received received() const { return {intake_.client_frames(), points_->commands()}; }
+  ResumePoint resume_point() const;
+  void drop_partial_frame() { intake_.drop_partial_frame(); }
+  std::uint64_t next_row() const { return points_->next_row(); }
+  // The client has received this place: no earlier one is returned.
+  void forget_before(const ResumePoint& point) { intake_.forget(point.begin); }
+  void count_detached(int more) const { links_.stats.detached.add(more); }
 
   // Sends `goaway` to the client, at most once; the stream continues.
   void goaway();
@@ -127,8 +146,12 @@ class Stream final : public StreamInput {
   enum class Input : std::uint8_t { open, ended, over };
 
   bool takes_input();
+  void count_command(bool waits) {
+    if (points_) points_->received(waits);
+  }
   void settle_or_fail(bool in_range, Time now);
   bool has_room_for(std::string_view text);
+  bool merges(std::string_view options);
   void add_post(Event::Kind kind, std::string_view text, Time now);
   void drop_waiting();
   void end_input(Input how, Cause cause, Time now);
@@ -167,7 +190,8 @@ class Stream final : public StreamInput {
   ClientOutput* client_;  // null after release()
   RowCutter cutter_;
   Intake intake_;
-  std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
+  std::unique_ptr<StreamTap> tap_;        // null: not recorded, or finished
+  std::unique_ptr<ResumePoints> points_;  // null: the stream cannot be resumed
   UnwrittenResults unwritten_;
   std::unique_ptr<ClientPosts> posts_;  // null before the client's first message to the worker
   std::uint64_t messages_ = 0;          // messages of workers to the client
@@ -184,10 +208,10 @@ class Stream final : public StreamInput {
   bool finished_ = false;
   bool has_credit_ = false;
   bool has_much_ = false;  // was full, and not relieved since: a reason to be paused
-  Duration paused_for_{};  // total time paused for this since at most half of the limit was held
-  Time settled_{};
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written
+  Duration paused_for_{};  // total time paused for this since at most half of the limit was held
+  Time settled_{};
 };
 
 }  // namespace millrace

@@ -13,6 +13,11 @@
 
 namespace millrace {
 
+// How a connection ended: the client closed it with code 1000, which counts as the end of its
+// stream; with 1001, because it goes elsewhere; or both sides closed it with another code; or it
+// ended without a close.
+enum class ConnectionEnd : std::uint8_t { clean, moved, closed, lost };
+
 // From a client's connection to its stream: the client's messages, in order, and the end of the
 // connection. Any call except disconnected() and release() may call the stream's ClientOutput.
 // Confined to one thread.
@@ -50,12 +55,12 @@ class StreamInput {
   // The service stops, or the connection has reached its age limit. The client receives `goaway`,
   // unless it has already; then the stream ends as by end(), and later input is ignored.
   virtual void drain(Time now) = 0;
-  // The connection is lost. `clean`: the client closed it with code 1000, which counts as end().
-  // Otherwise the stream aborts. No further results are sent.
-  virtual void disconnected(bool clean, Time now) = 0;
+  // The connection has ended. `clean` counts as end(). Otherwise the stream aborts, unless it
+  // outlives its connection. No further results are sent.
+  virtual void disconnected(ConnectionEnd how, Time now) = 0;
 
   // True while the client should not be read; ends with ClientOutput::resume().
-  bool paused() const { return paused_; }
+  virtual bool paused() const { return paused_; }
   // For protocols with credit, which are never paused: the number of client frames that the stream
   // can accept now. If it is 0, ClientOutput::credit_available() follows when it is positive.
   virtual std::uint64_t credit() const = 0;
@@ -64,12 +69,16 @@ class StreamInput {
 
   // Time has passed. Called repeatedly while paused().
   virtual void tick(Time now) = 0;
+  // Called several times a second while the connection lasts.
+  virtual void check(Time /*now*/) {}
+  // The client may continue the stream over another connection.
+  virtual bool outlives_connection() const { return false; }
   // The next `results` results and messages of workers, in order, were written to the client's
   // socket; 0 if only others were.
   virtual void written(std::size_t results, Time now) = 0;
 
   // The last call: the connection and its ClientOutput are about to be destroyed. Counts as
-  // disconnected(false) if disconnected() was not called. May destroy the stream.
+  // disconnected(lost) if disconnected() was not called. May destroy the stream.
   virtual void release(Time now) = 0;
 
  protected:

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/event.h"
 #include "base/frame_type.h"
 #include "base/ids.h"
+#include "base/result_head.h"
 #include "base/time.h"
 #include "chunker/spec.h"
 #include "input/client_format.h"
@@ -45,6 +47,17 @@ struct StreamSettings {
   bool explain = false;                     // results have an Explanation
   std::string options{};                    // the client's, a JSON object; or empty
   Time opened{};
+};
+
+// A stream that may be resumed.
+struct ResumeSettings {
+  // If the state of a segment is lost, it is computed again if it has up to this many frames.
+  std::uint64_t longest_segment = 0;
+  ResumePoint start = {};  // where a stream continues that is opened anew; all 0 for another one
+
+  Event open_event() const {
+    return {.kind = Event::Kind::open, .count = start.begin, .rows = start.seq};
+  }
 };
 
 // The objects that a stream uses on its thread. All of them outlive the stream.

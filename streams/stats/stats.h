@@ -34,6 +34,7 @@ enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
 // The streams of one pipeline on one io thread. Written by that thread.
 struct StreamStats : CutStats {
   Gauge open;
+  Gauge detached;  // open streams that wait for a connection
   Counter opened;
   Labelled<Counter, StreamClosing> closed;
   Histogram duration{buckets::life};  // lifetime of a stream, observed at its end

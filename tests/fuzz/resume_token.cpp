@@ -12,7 +12,7 @@ namespace {
 using fuzz::require;
 
 constexpr Duration now = std::chrono::seconds(1'800'000'000);
-constexpr ResumableStream stream{.name = "call-7", .pipeline = "asr", .tenant = "alice"};
+constexpr ResumeSubject stream{.name = "call-7", .pipeline = "asr", .tenant = "alice"};
 
 const ResumeKeys& keys() {
   static const ResumeKeys keys =

@@ -62,7 +62,7 @@ TEST_CASE_METHOD(PostedStream, "END and ABORT rows carry messages too") {
   lost.send(10);
   lost.take(1);
   lost.post("b");
-  lost.stream.disconnected(false, lost.now);
+  lost.stream.disconnected(ConnectionEnd::lost, lost.now);
   CHECK(lost.lane.rows[1].row.is(flag::abort));
   CHECK(lost.carried() == Carried{{1, 10, "b"}});
 }

@@ -177,8 +177,8 @@ TEST_CASE("a drain of the service and a clean disconnect give all frames, an abo
     LiveStream live(settings_of(s16_at(48'000)));
     live.stream.frames(tone(480), at(0));
     if (how == 0) live.stream.drain(at(0));
-    if (how == 1) live.stream.disconnected(true, at(0));
-    if (how == 2) live.stream.disconnected(false, at(0));
+    if (how == 1) live.stream.disconnected(ConnectionEnd::clean, at(0));
+    if (how == 2) live.stream.disconnected(ConnectionEnd::lost, at(0));
     CHECK((live.stream.position() == 160) == (how < 2));
   }
 }

@@ -159,7 +159,7 @@ class StreamPlay {
     } else {
       listens_ = false;
       add({.kind = Kind::abort, .cause = Cause::connection});
-      live_.stream.disconnected(false, live_.now);
+      live_.stream.disconnected(ConnectionEnd::lost, live_.now);
     }
   }
 

@@ -63,7 +63,7 @@ TEST_CASE("a row counts in the stages up to compute even if its client is gone")
   Waits live;
   live.send(20);
   live.take(2);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   live.done(Answer::Kind::json);
   live.done();
   live.done();  // ABORT

@@ -148,7 +148,7 @@ TEST_CASE("an abort releases all waiting frames") {
   FullStream live;
   live.send_at(100, 10);
   live.send_at(120, 100);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   live.take_and_answer(live.rows().size());
   CHECK(live.stream.finished());
   CHECK(live.stats.buffer.value() == 0);

@@ -78,7 +78,7 @@ TEST_CASE_METHOD(SlowClient,
   send(20);
   stream.end(now);
   answer(3, Answer::Kind::text);
-  stream.disconnected(false, now);
+  stream.disconnected(ConnectionEnd::lost, now);
   CHECK(stream.finished());
   CHECK(stats.dropped[ResultLoss::stream_closed].value() == 3);
   CHECK(stats.results.value() == 0);
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(SlowClient,
   answer(2, Answer::Kind::text);
   stream.fail(ErrorCode::slow_reader, "results are not read", now);
   answer(1, Answer::Kind::text);
-  stream.disconnected(false, now);
+  stream.disconnected(ConnectionEnd::lost, now);
   CHECK(said().back() == "error slow_reader");
   CHECK(stats.dropped[ResultLoss::slow_reader].value() == 3);
   CHECK(stats.closed[StreamClosing::error].value() == 1);
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(
   take(1);
   fill();
   send(20);
-  stream.disconnected(false, now);
+  stream.disconnected(ConnectionEnd::lost, now);
   CHECK(lane.rows.size() == 4);
   CHECK(lane.rows.back().row.is(flag::abort));
 }

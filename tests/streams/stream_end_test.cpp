@@ -18,7 +18,7 @@ using test::tens;
 TEST_CASE("a lost connection aborts the stream and drops its results") {
   LiveStream live(tens);
   live.send(15);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.rows() == Rows{{0, 0, 0, 10, 0, begins, 0}, {1, 15, 0, 0, 0, ends | flag::abort, 0}});
   live.answer(2, Answer::Kind::text);
   CHECK(live.said().empty());
@@ -31,7 +31,7 @@ TEST_CASE("an abort comes after the events that wait before it") {
   LiveStream live(tens);
   live.send(105);
   live.take(1);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.rows().size() == 9);
   live.take_and_answer(9);
   CHECK(live.rows().size() == 11);
@@ -69,7 +69,7 @@ TEST_CASE("if no worker has had a row, an abort does not wait for earlier events
   LiveStream live(tens);
   live.send(105);
   live.stream.flush(7, live.now);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   REQUIRE(live.rows().size() == 9);
   CHECK(live.rows()[8] == Rows::value_type{8, 80, 0, 0, 0, ends | flag::abort, 0});
   live.stream.dropped(std::nullopt, live.now);
@@ -81,7 +81,7 @@ TEST_CASE("a lost connection does not abort an ended stream, with or without a w
   LiveStream live(tens);
   live.send(105);
   live.stream.end(live.now);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.rows().size() == 8);
   live.take_and_answer(8);
   CHECK(live.rows().back() == Rows::value_type{10, 100, 0, 5, 0, ends, 0});
@@ -90,7 +90,7 @@ TEST_CASE("a lost connection does not abort an ended stream, with or without a w
 TEST_CASE("a connection closed with 1000 ends the stream, and its results are dropped") {
   LiveStream live(tens);
   live.send(15);
-  live.stream.disconnected(true, live.now);
+  live.stream.disconnected(ConnectionEnd::clean, live.now);
   CHECK(live.rows().back() == Rows::value_type{1, 10, 0, 5, 0, ends, 0});
   live.answer(2, Answer::Kind::text);
   CHECK(live.said().empty());
@@ -102,8 +102,8 @@ TEST_CASE("a connection lost after the end changes no row") {
   LiveStream live(tens);
   live.send(15);
   live.stream.end(live.now);
-  live.stream.disconnected(false, live.now);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.rows().size() == 2);
   CHECK(live.rows().back()[5] == ends);
   live.answer(2, Answer::Kind::text);
@@ -116,7 +116,7 @@ TEST_CASE("the host learns once that the client of a stream is gone, however it 
   LiveStream live(tens);
   live.send(15);
   if (ended) live.stream.end(live.now);
-  live.stream.disconnected(clean, live.now);
+  live.stream.disconnected(clean ? ConnectionEnd::clean : ConnectionEnd::lost, live.now);
   live.stream.release(live.now);
   CHECK(live.lane.abandons == 1);
 }
@@ -174,7 +174,7 @@ TEST_CASE("a stream that fails receives the error, and is aborted") {
   live.send(15);
   live.stream.fail(ErrorCode::idle, "nothing was received for 30 s", live.now);
   live.stream.fail(ErrorCode::internal, "again", live.now);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.said() == Said{"error idle"});
   CHECK(live.rows().back()[5] == (ends | flag::abort));
   live.answer(2, Answer::Kind::text);
@@ -191,7 +191,7 @@ TEST_CASE("a stream that its lane dropped is finished at once") {
   CHECK(live.stats.buffer.value() == 0);
   CHECK(live.stats.closed[StreamClosing::no_worker].value() == 1);
   live.send(10);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   live.stream.dropped(std::nullopt, live.now);
   CHECK(live.said().empty());
   CHECK(live.rows().size() == 8);
@@ -213,7 +213,7 @@ TEST_CASE("a stream over whose rows workers were lost ends with worker_failed") 
 TEST_CASE("a stream that is lost before a worker had a row is dropped without a message") {
   LiveStream live(tens);
   live.send(5);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   live.stream.dropped(std::nullopt, live.now);
   CHECK(live.stream.finished());
   CHECK(live.said().empty());
@@ -248,6 +248,6 @@ TEST_CASE("if there is no memory for a result, its stream fails and is aborted")
   live.answer(2, Answer::Kind::text);  // the second row, and ABORT
   CHECK(live.said().empty());
   CHECK(live.stream.finished());
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(live.stats.results.value() == 0);
 }

@@ -82,7 +82,7 @@ TEST_CASE_METHOD(TappedStream, "a tap sees each answer, even if the client is go
   live.send(20);
   live.take_and_answer(0);
   live.answer(1, Answer::Kind::json);
-  live.stream.disconnected(true, live.now);
+  live.stream.disconnected(ConnectionEnd::clean, live.now);
   live.answer(2, Answer::Kind::json);
   CHECK(tapped.answers ==
         std::vector<test::Tapped::Answered>{{0, 0, "said"}, {1, 0, "said"}, {2, 0, "said"}});
@@ -126,7 +126,7 @@ TEST_CASE(
 
 TEST_CASE_METHOD(TappedStream, "the tap of an aborted stream is closed with an end") {
   live.send(15);
-  live.stream.disconnected(false, live.now);
+  live.stream.disconnected(ConnectionEnd::lost, live.now);
   CHECK(tapped.events.back().first.kind == Kind::abort);
   live.stream.dropped(std::nullopt, live.now);
   CHECK(tapped.closed == std::vector{Closed{StreamClosing::client_gone, true}});

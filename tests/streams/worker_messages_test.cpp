@@ -68,7 +68,7 @@ TEST_CASE_METHOD(MessagedStream, "the stream is closed when its messages were wr
 TEST_CASE_METHOD(MessagedStream, "a stream whose client vanished frees the room of its messages") {
   send(10);
   message(0, step);
-  stream.disconnected(false, now);
+  stream.disconnected(ConnectionEnd::lost, now);
   CHECK(lane.freed_room == std::vector{room_step});
   message(0, step);
   CHECK(lane.freed_room.size() == 2);

@@ -21,7 +21,7 @@ class QuietStream : public StreamInput {
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
   void fail(ErrorCode, std::string_view, Time) override {}
   void drain(Time) override {}
-  void disconnected(bool, Time) override {}
+  void disconnected(ConnectionEnd, Time) override {}
   std::uint64_t credit() const override { return 0; }
   bool overrun() const override { return false; }
   void tick(Time) override {}

@@ -47,7 +47,7 @@ Number take(std::string_view& bytes) {
 
 // `head`: the part of the token before the MAC. The lengths keep the end of one field from being
 // taken for the begin of the next.
-ThirtyTwoBytes mac_of(std::string_view head, const ResumableStream& stream,
+ThirtyTwoBytes mac_of(std::string_view head, const ResumeSubject& stream,
                       const ThirtyTwoBytes& secret) {
   std::string message(head);
   for (const std::string_view field : {stream.name, stream.pipeline, stream.tenant}) {
@@ -104,7 +104,7 @@ Result<ResumeKeys, std::string> ResumeKeys::parse(std::string_view text) {
   return keys;
 }
 
-std::string ResumeKeys::sign(const ResumeToken& token, const ResumableStream& stream,
+std::string ResumeKeys::sign(const ResumeToken& token, const ResumeSubject& stream,
                              Duration now) const {
   const Key& key = keys_.front();
   std::string bytes(text_of(key.id));
@@ -116,7 +116,7 @@ std::string ResumeKeys::sign(const ResumeToken& token, const ResumableStream& st
 }
 
 Result<ResumeToken, ResumeFault> ResumeKeys::verify(std::string_view text,
-                                                    const ResumableStream& stream,
+                                                    const ResumeSubject& stream,
                                                     Duration now) const {
   if (text.size() != resume_token_size) return ResumeFault::malformed;
   std::vector<std::byte> memory;

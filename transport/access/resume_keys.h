@@ -47,12 +47,12 @@ class ResumeKeys {
   static Result<ResumeKeys, std::string> read(const std::string& path);
 
   // `now`: wall clock time since 1970. Throws std::bad_alloc, as verify() does.
-  std::string sign(const ResumeToken& token, const ResumableStream& stream, Duration now) const;
+  std::string sign(const ResumeToken& token, const ResumeSubject& stream, Duration now) const;
 
   // The token in this text, if sign() of these keys wrote it for this stream. A time of issue after
   // `now` is accepted: the clocks of two services may differ. The time of the comparison does not
   // depend on how many bytes are right.
-  Result<ResumeToken, ResumeFault> verify(std::string_view text, const ResumableStream& stream,
+  Result<ResumeToken, ResumeFault> verify(std::string_view text, const ResumeSubject& stream,
                                           Duration now) const;
 
   bool operator==(const ResumeKeys&) const = default;

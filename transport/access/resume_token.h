@@ -21,7 +21,7 @@ struct ResumeToken {
 };
 
 // The stream that a token is signed for. A token is wrong for any other one.
-struct ResumableStream {
+struct ResumeSubject {
   std::string_view name;      // as the client knows it
   std::string_view pipeline;  // its pipeline
   std::string_view tenant;    // the name of the client's access token; empty without one

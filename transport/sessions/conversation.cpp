@@ -14,7 +14,7 @@ void Conversation::fail(ErrorCode code, std::string_view message, Time now) {
 }
 
 void Conversation::drain(Time now) {
-  if (stream_ && !over_)
+  if (stream_ && !over_ && !stream_->outlives_connection())
     stream_->drain(now);
   else
     queue_.close(true);
@@ -26,8 +26,8 @@ void Conversation::written(Time now) {
   if (stream_) stream_->written(results, now);
 }
 
-void Conversation::disconnected(bool clean, Time now) {
-  if (stream_) stream_->disconnected(clean, now);
+void Conversation::disconnected(ConnectionEnd how, Time now) {
+  if (stream_) stream_->disconnected(how, now);
   stream_.reset();
 }
 

@@ -49,7 +49,8 @@ class Conversation : public ClientOutput {
 
   // Ends the conversation and its stream with an error, which is sent to the client.
   void fail(ErrorCode code, std::string_view message, Time now);
-  // The connection must end soon: drains the stream, or closes the connection without one.
+  // The connection must end soon: drains the stream; or closes the connection if it has none, or
+  // one that outlives it.
   void drain(Time now);
   // Messages were written to the socket.
   void written(Time now);
@@ -58,11 +59,12 @@ class Conversation : public ClientOutput {
     if (stream_) stream_->tick(now);
   }
   // Releases the stream if it is over. Call it several times a second.
-  void release_ended_stream() {
+  void check(Time now) {
     if (over_) release_stream();
+    if (stream_) stream_->check(now);
   }
-  // The connection has ended. `clean`: the client closed it with code 1000.
-  void disconnected(bool clean, Time now);
+  // The connection has ended.
+  void disconnected(ConnectionEnd how, Time now);
 
   std::string peer() const override { return peer_; }
   void drop_queued() override { queue_.drop_queued(); }

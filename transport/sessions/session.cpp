@@ -16,6 +16,12 @@ using net::experimental::awaitable_operators::operator&&;
 using How = Connection::Ended::How;
 using Flushed = Connection::Flushed;
 
+ConnectionEnd end_of(const Connection::Ended& ended) {
+  if (ended.how != How::closed) return ConnectionEnd::lost;
+  if (ended.code == close_codes::normal) return ConnectionEnd::clean;
+  return ended.code == close_codes::going_away ? ConnectionEnd::moved : ConnectionEnd::closed;
+}
+
 constexpr std::size_t written_at_once = Connection::most_copied;  // bytes, and the last message
 
 class Session final : SessionScope::Watched {
@@ -37,7 +43,7 @@ class Session final : SessionScope::Watched {
   ~Session() {
     if (!finished_) {  // an exception ended the session
       stats_.closed[Closing::internal].add();
-      conversation_.disconnected(false, Clock::now());
+      conversation_.disconnected(ConnectionEnd::lost, Clock::now());
     }
     if (paused_) stats_.paused.add(-1);
     stats_.connections.add(-1);
@@ -193,8 +199,7 @@ void Session::finish(const Connection::Ended& ended) {
   const bool is_lost = ended.how == How::lost || ended.how == How::half_closed;
   if (is_lost && !sent_all_) connection_.abort();  // a send may be stuck
   stats_.closed[closing(ended)].add();
-  conversation_.disconnected(ended.how == How::closed && ended.code == close_codes::normal,
-                             Clock::now());
+  conversation_.disconnected(end_of(ended), Clock::now());
   finished_ = true;
   queue_.to_send().notify();
 }
@@ -274,7 +279,7 @@ void Session::check(Time now) {
     pinged_ = now;
     queue_.ping();
   }
-  conversation_.release_ended_stream();
+  conversation_.check(now);
   if (const auto why = waiting_.check(conversation_, now)) return queue_.close(*why);
   check_client(now);
 }

@@ -24,8 +24,8 @@ enum class Opcode : std::uint8_t {
 
 // Codes of a close frame (RFC 6455, 7.4; `restart` was registered later).
 namespace close_codes {
-inline constexpr std::uint16_t normal = 1000, protocol_error = 1002, bad_text = 1007,
-                               too_big = 1009, restart = 1012;
+inline constexpr std::uint16_t normal = 1000, going_away = 1001, protocol_error = 1002,
+                               bad_text = 1007, too_big = 1009, restart = 1012;
 inline constexpr std::uint16_t none = 1005;  // the peer gave none; never sent
 }  // namespace close_codes
 

@@ -84,7 +84,7 @@ dim = 3
     return client;
   }
   static void disconnect(Client& client) {
-    client.stream->disconnected(false, Clock::now());
+    client.stream->disconnected(ConnectionEnd::lost, Clock::now());
     client.stream.reset();
   }
   void run() {

@@ -129,10 +129,10 @@ class LivePlay {
   void stop(Time now) {
     over_ = true;
     const std::uint32_t how = draw_(1, 6);
-    if (how == 1) stream_.disconnected(false, now);
+    if (how == 1) stream_.disconnected(ConnectionEnd::lost, now);
     if (how == 2) stream_.end(now);
     if (how == 3) stream_.drain(now);
-    if (how == 4) stream_.disconnected(true, now);
+    if (how == 4) stream_.disconnected(ConnectionEnd::clean, now);
     if (how == 5) stream_.evict(now);
     if (how == 6) stream_.dropped(ErrorCode::no_worker, now);
     listens_ = how != 1 && how != 4;

@@ -31,7 +31,7 @@ std::string key_error(const std::string& text) {
 }
 
 constexpr Duration now = 1'800'000'000s;
-const ResumableStream call{.name = "call-7", .pipeline = "asr", .tenant = "alice"};
+const ResumeSubject call{.name = "call-7", .pipeline = "asr", .tenant = "alice"};
 
 ResumeToken token_of(std::uint32_t epoch) {
   ResumeToken token{.epoch = epoch, .stream = {}};
@@ -40,14 +40,14 @@ ResumeToken token_of(std::uint32_t epoch) {
 }
 
 std::optional<ResumeToken> verified(const ResumeKeys& keys, const std::string& text,
-                                    const ResumableStream& stream = call) {
+                                    const ResumeSubject& stream = call) {
   const auto token = keys.verify(text, stream, now);
   return token ? std::optional(*token) : std::nullopt;
 }
 
 // The fault; nullopt if the token is right.
 std::optional<ResumeFault> fault(const ResumeKeys& keys, const std::string& text,
-                                 const ResumableStream& stream = call, Duration at = now) {
+                                 const ResumeSubject& stream = call, Duration at = now) {
   const auto token = keys.verify(text, stream, at);
   return token ? std::nullopt : std::optional(token.error());
 }
@@ -75,7 +75,7 @@ TEST_CASE("a token is verified as it was signed") {
   const ResumeKeys keys = ResumeKeys::random();
   for (const std::uint32_t epoch : {0u, 1u, 0x80000000u, 0xffffffffu}) {
     const ResumeToken token{.epoch = epoch, .stream = new_stream_key()};
-    for (const ResumableStream& stream : {call, ResumableStream{}}) {
+    for (const ResumeSubject& stream : {call, ResumeSubject{}}) {
       const std::string text = keys.sign(token, stream, now);
       CHECK(text.size() == resume_token_size);
       CHECK(verified(keys, text, stream) == token);
@@ -97,11 +97,11 @@ TEST_CASE("a token with any bit changed is refused") {
 TEST_CASE("a token is of one stream") {
   const ResumeKeys keys = keys_of(first_key);
   const std::string text = keys.sign(token_of(7), call, now);
-  const ResumableStream others[] = {{"call-8", "asr", "alice"}, {"call-7", "vad", "alice"},
-                                    {"call-7", "asr", "bob"},   {"call-7", "asr", ""},
-                                    {"asr", "call-7", "alice"}, {"call-7a", "sr", "alice"},
-                                    {"call-7", "asra", "lice"}, {"call-7asralice", "", ""}};
-  for (const ResumableStream& other : others) {
+  const ResumeSubject others[] = {{"call-8", "asr", "alice"}, {"call-7", "vad", "alice"},
+                                  {"call-7", "asr", "bob"},   {"call-7", "asr", ""},
+                                  {"asr", "call-7", "alice"}, {"call-7a", "sr", "alice"},
+                                  {"call-7", "asra", "lice"}, {"call-7asralice", "", ""}};
+  for (const ResumeSubject& other : others) {
     CAPTURE(other.name, other.pipeline, other.tenant);
     CHECK(fault(keys, text, other) == ResumeFault::wrong_mac);
   }

@@ -42,9 +42,9 @@ class EchoStream final : public test::QuietStream {
   }
   void end(Time) override { output_.closed(position_, messages_, false); }
   void fail(ErrorCode code, std::string_view, Time) override { lost_.emplace_back(name_of(code)); }
-  void disconnected(bool clean, Time) override {
+  void disconnected(ConnectionEnd how, Time) override {
     ended_ = true;
-    lost_.emplace_back(clean ? "clean" : "lost");
+    lost_.emplace_back(how == ConnectionEnd::clean ? "clean" : "lost");
   }
 
  private:

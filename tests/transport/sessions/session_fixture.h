@@ -54,9 +54,9 @@ class LoggingStream final : public test::QuietStream {
     say("failed " + std::string(name_of(code)));
   }
   void drain(Time) override { say("drain"); }
-  void disconnected(bool clean, Time) override {
+  void disconnected(ConnectionEnd how, Time) override {
     lost_ = true;
-    say(clean ? "lost clean" : "lost");
+    say(how == ConnectionEnd::clean ? "lost clean" : "lost");
   }
   void tick(Time) override {
     work();

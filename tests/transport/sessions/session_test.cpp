@@ -148,7 +148,7 @@ TEST_CASE_METHOD(SessionFixture, "an invalid message ends the stream") {
   CHECK(
       client.seen ==
       Calls{
-          R"({"type":"error","code":"schema","message":"unknown type; must be flush, gap, reset, message, set, keepalive or end"})"});
+          R"({"type":"error","code":"schema","message":"unknown type; must be flush, gap, reset, message, set, keepalive, end or ack"})"});
   CHECK(client.closed == 4400);
   CHECK(stats.rejected[MessageFault::schema].value() == 1);
   CHECK(stats.closed[Closing::protocol].value() == 1);

@@ -203,7 +203,7 @@ void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
 }
 
 void PeerStream::lost(Time now) {
-  if (stream_) stream_->disconnected(closing_, now);
+  if (stream_) stream_->disconnected(closing_ ? ConnectionEnd::clean : ConnectionEnd::lost, now);
   stream_.reset();
 }
 

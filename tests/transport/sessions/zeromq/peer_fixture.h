@@ -137,7 +137,9 @@ class RecordingStream final : public QuietStream {
     say("failed " + std::string(name_of(code)));
   }
   void drain(Time) override { say("drain"); }
-  void disconnected(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
+  void disconnected(ConnectionEnd how, Time) override {
+    say(how == ConnectionEnd::clean ? "lost clean" : "lost");
+  }
   void reject(ErrorCode code, std::string_view message, std::uint64_t frames, Time) override {
     say("reject " + std::string(name_of(code)) + " " + std::to_string(frames));
     record_.outbox->rejected(code, message, frames);

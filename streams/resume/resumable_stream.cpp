@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/resume/resumable_stream.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "streams/resume/client_link.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::chrono::seconds ack_period{1};
+
+}  // namespace
+
+ResumableStream::ResumableStream(const Settings& settings, ResumeHome& home)
+    : settings_(settings),
+      home_(home),
+      shelf_(settings.n),
+      given_(settings.epoch),
+      used_(std::max(settings.epoch, 1u) - 1) {}
+
+ResumableStream::~ResumableStream() {
+  if (link_) link_->cut();
+  client_ = nullptr;
+}
+
+void ResumableStream::take(Stream& stream) {
+  assert(!stream_);
+  stream_ = &stream;
+  handle_.reset(&stream);
+}
+
+// A token is used only when something arrived over its connection: the answer to the client may be
+// lost before. So the two newest tokens may be shown.
+ResumableStream::Epoch ResumableStream::check(std::uint32_t epoch) const {
+  if (epoch > given_) return Epoch::newer;
+  return epoch > used_ ? Epoch::continues : Epoch::used;
+}
+
+std::string_view ResumableStream::misfit(const Resumption& resumption) const {
+  const Stream::Received received = stream_->received();
+  // After an error, messages may have been dropped because memory was short.
+  if ((resumption.n < shelf_.first() && !over_) || resumption.n > shelf_.next()) return "n";
+  if (resumption.point.seq > stream_->next_row()) return "seq";
+  if (resumption.point.frames > received.frames) return "from";
+  if (resumption.point.commands > received.commands) return "commands";
+  if (resumption.point.begin > stream_->position()) return "begin";
+  if (resumption.results > stream_->next_row()) return "have";
+  if (resumption.flushed > stream_->next_row()) return "flushed";
+  return {};
+}
+
+StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, std::uint64_t n,
+                                     std::string_view token, std::optional<bool> resumed,
+                                     Time now) {
+  if (link_) {
+    std::exchange(link_, nullptr)->cut();
+    std::exchange(client_, nullptr)
+        ->error(ErrorCode::conflict, "the client has continued the stream over a new connection");
+  }
+  if (detached_since_) home_.returned(*this);
+  detached_since_.reset();
+  full_since_.reset();
+  stream_->drop_partial_frame();
+  n = std::max(n, shelf_.first());
+  shelf_.acknowledge(n);
+  given_ = epoch + 1;
+  // The client has the results before these, even if their connection did not report it.
+  if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
+  repeated_ = shelf_.results() - unreported_;
+
+  auto link = std::make_unique<ClientLink>(*this, epoch);
+  const Stream::Received received = stream_->received();
+  client.ready({.stream = stream_->settings().name,
+                .pipeline = stream_->settings().pipeline,
+                .frame_bytes =
+                    size_of(stream_->settings().format.format) * stream_->settings().format.values,
+                .frames = received.frames,
+                .commands = received.commands,
+                .keep = settings_.keep,
+                .resume = token,
+                .resumed = resumed});
+  if (stream_->has_goaway() && !over_) client.goaway();
+  shelf_.give_from(n, client);
+  client_ = &client;
+  link_ = link.get();
+  stream_->written(0, now);  // it may give rows to the lane again
+  return StreamHandle(link.release());
+}
+
+void ResumableStream::keep(ClientShelf::Kept message) {
+  shelf_.add(std::move(message));
+  if (client_) shelf_.give_last(*client_);
+}
+
+void ResumableStream::result(const ResultHead& head, const Answer& answer) {
+  if (head.seq < settings_.results) {
+    ++dropped_;
+    return;
+  }
+  const ResumePoint point = stream_->resume_point();
+  ++unreported_;
+  keep(ClientShelf::Result{head, answer, point});
+  if (client_) acknowledged_ = point;
+}
+
+void ResumableStream::message(const MessageHead& head, const Answer& message) {
+  ++unreported_;
+  keep(ClientShelf::Message{head, message});
+}
+
+bool ResumableStream::full() const {
+  return shelf_.bytes() >= settings_.buffer || (client_ && client_->full());
+}
+
+void ResumableStream::flushed(std::uint64_t mark, std::uint64_t seq) {
+  if (seq >= settings_.flushed) keep(ClientShelf::Flushed{mark, seq});
+}
+
+void ResumableStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  keep(ClientShelf::Rejected{code, std::string(message), frames});
+}
+
+void ResumableStream::warning(ErrorCode code, std::string_view message) {
+  if (client_) client_->warning(code, message);
+}
+
+void ResumableStream::goaway() {
+  if (client_) client_->goaway();
+}
+
+void ResumableStream::error(ErrorCode code, std::string_view message) {
+  over_ = true;
+  keep(ClientShelf::Error{code, std::string(message)});
+}
+
+void ResumableStream::closed(std::uint64_t frames, std::uint64_t chunks, bool drained) {
+  over_ = true;
+  keep(ClientShelf::Closed{frames, chunks, drained});
+}
+
+void ResumableStream::drop_queued() {
+  if (over_) return;
+  shelf_.clear();
+  if (client_) client_->drop_queued();
+}
+
+std::size_t ResumableStream::reclaimable() const {
+  return over_ ? 0 : shelf_.bytes() + (client_ ? client_->reclaimable() : 0);
+}
+
+void ResumableStream::resume() {
+  if (client_) client_->resume();
+}
+
+void ResumableStream::credit_available() {
+  if (client_) client_->credit_available();
+}
+
+void ResumableStream::used(std::uint32_t epoch) {
+  used_ = epoch;
+  has_input_ = true;
+}
+
+void ResumableStream::acknowledge(std::uint64_t n, Time now) {
+  if (n > shelf_.next())
+    return stream_->fail(ErrorCode::schema, "ack: no message has this number yet", now);
+  const bool was_full = full();
+  shelf_.acknowledge(std::max(n, shelf_.first()));
+  if (was_full && !full()) stream_->written(0, now);
+}
+
+void ResumableStream::check(Time now) {
+  if (dropped_ > 0) stream_->written(std::exchange(dropped_, 0), now);
+  if (over_) return;
+  send_ack(now);
+  if (shelf_.bytes() < settings_.buffer) return full_since_.reset();
+  if (!full_since_) full_since_ = now;
+  if (now - *full_since_ > settings_.stall)
+    stream_->fail(ErrorCode::slow_reader,
+                  "the client acknowledged too few messages: send ack while you receive", now);
+}
+
+void ResumableStream::send_ack(Time now) {
+  if (now - acknowledged_at_ < ack_period) return;
+  const ResumePoint point = stream_->resume_point();
+  if (point == acknowledged_) return;
+  acknowledged_ = point;
+  acknowledged_at_ = now;
+  stream_->forget_before(point);
+  client_->acknowledged(point);
+}
+
+void ResumableStream::report_written(std::size_t results, Time now) {
+  unreported_ -= results;
+  stream_->written(results, now);
+}
+
+// Results that were written to an earlier connection too are reported once.
+void ResumableStream::written(std::size_t results, Time now) {
+  const std::size_t repeated = std::min(results, repeated_);
+  repeated_ -= repeated;
+  report_written(results - repeated, now);
+}
+
+bool ResumableStream::waits(ConnectionEnd how) const {
+  if (how == ConnectionEnd::clean || !has_input_) return false;
+  if (over_) return how == ConnectionEnd::lost && !shelf_.empty();
+  return how != ConnectionEnd::moved || !stream_->has_goaway();
+}
+
+void ResumableStream::connection_ended(ConnectionEnd how, Time now) {
+  client_ = nullptr;
+  link_ = nullptr;
+  if (waits(how) && home_.keeps(*this, now)) {
+    detached_since_ = now;
+    return;
+  }
+  stream_->disconnected(how, now);
+  home_.remove(*this);
+}
+
+}  // namespace millrace

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "schemas/stream_request.h"
+#include "streams/resume/client_shelf.h"
+#include "streams/stream.h"
+
+namespace millrace {
+
+class ClientLink;
+class ResumableStream;
+
+// The owner of resumable streams.
+class ResumeHome {
+ public:
+  // The stream has lost its connection, and waits for the next one. False: it must not wait.
+  virtual bool keeps(ResumableStream& stream, Time now) = 0;
+  // A waiting stream has a connection again.
+  virtual void returned(ResumableStream& stream) = 0;
+  // Destroys the stream, which aborts if it is not over.
+  virtual void remove(ResumableStream& stream) = 0;
+
+ protected:
+  ~ResumeHome() = default;
+};
+
+// A stream that outlives its connections: it stands between the stream and the connection that it
+// has at the moment. As the stream's ClientOutput it numbers all messages and keeps them until the
+// client acknowledges them. A connection receives a StreamHandle from attach(), which ends with the
+// connection. Without a connection the stream continues: its results are kept.
+//
+// While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
+// the client then acknowledges nothing for `stall`, the stream fails.
+//
+// Confined to one thread.
+class ResumableStream final : public ClientOutput {
+ public:
+  struct Settings {
+    StreamKey key;
+    std::uint32_t epoch = 0;       // the connection that opens it has this one
+    std::uint64_t n = 0;           // number of its first message
+    std::uint64_t results = 0;     // results of rows before this number are not given
+    std::uint64_t flushed = 0;     // the same for `flushed`
+    std::size_t buffer = 1 << 20;  // bytes
+    Duration stall = std::chrono::seconds(10);
+    std::uint64_t keep = 0;  // StreamReady::keep
+  };
+
+  // `home` outlives it.
+  ResumableStream(const Settings& settings, ResumeHome& home);
+  ~ResumableStream() override;
+  ResumableStream(const ResumableStream&) = delete;
+  ResumableStream& operator=(const ResumableStream&) = delete;
+
+  // The stream, whose output is this object. Call it once, before attach().
+  void take(Stream& stream);
+
+  const StreamKey& key() const { return settings_.key; }
+  const Stream& stream() const { return *stream_; }
+  // Since when it has had no connection; nullopt while it has one.
+  std::optional<Time> detached_since() const { return detached_since_; }
+
+  // How a token with this epoch can be used: it continues the stream; it was used before; or the
+  // stream has continued elsewhere since its last connection here.
+  enum class Epoch : std::uint8_t { continues, used, newer };
+  Epoch check(std::uint32_t epoch) const;
+  // The parameter of a resumption that does not fit the stream; empty if all fit.
+  std::string_view misfit(const Resumption& resumption) const;
+
+  // Connects the stream to a client, after its token with this epoch was checked. A connection that
+  // still stands receives the error `conflict`. The client receives `ready` with `token`, the next
+  // one, and the messages from number `n` on, which fits. `resumed`: see StreamReady. The handle
+  // ends with the connection; `client` outlives it.
+  StreamHandle attach(ClientOutput& client, std::uint32_t epoch, std::uint64_t n,
+                      std::string_view token, std::optional<bool> resumed, Time now);
+
+  // From the stream.
+  std::string peer() const override { return client_ ? client_->peer() : std::string(); }
+  void ready(const StreamReady&) override {}  // attach() gives it
+  void result(const ResultHead& head, const Answer& answer) override;
+  void message(const MessageHead& head, const Answer& message) override;
+  bool full() const override;
+  void flushed(std::uint64_t mark, std::uint64_t seq) override;
+  void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void warning(ErrorCode code, std::string_view message) override;
+  void goaway() override;
+  void error(ErrorCode code, std::string_view message) override;
+  void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+  void drop_queued() override;
+  std::size_t reclaimable() const override;
+  void resume() override;
+  void credit_available() override;
+
+ private:
+  friend class ClientLink;
+
+  void keep(ClientShelf::Kept message);
+  // From the link of the current connection.
+  void used(std::uint32_t epoch);
+  void acknowledge(std::uint64_t n, Time now);
+  void check(Time now);
+  void written(std::size_t results, Time now);
+  void connection_ended(ConnectionEnd how, Time now);
+  void report_written(std::size_t results, Time now);
+  void send_ack(Time now);
+  bool waits(ConnectionEnd how) const;
+
+  const Settings settings_;
+  ResumeHome& home_;
+  ClientShelf shelf_;
+  ClientOutput* client_ = nullptr;  // null while it has no connection
+  ClientLink* link_ = nullptr;      // the connection's handle; null in the same cases
+  StreamHandle handle_;
+  Stream* stream_ = nullptr;
+  std::uint32_t given_ = 0;  // the epoch of the newest token
+  std::uint32_t used_ = 0;   // the highest epoch that was used
+  bool has_input_ = false;   // something was received since it was opened here
+  bool over_ = false;        // error() or closed() was called
+  std::optional<Time> detached_since_;
+  std::optional<Time> full_since_;  // when the client had to acknowledge
+  std::size_t dropped_ = 0;         // results that were not given, and count as written
+  std::size_t unreported_ = 0;  // results given to the stream's client, and not reported written
+  std::size_t repeated_ = 0;    // the next written results were reported before
+  ResumePoint acknowledged_;    // that the client has received last
+  Time acknowledged_at_{};
+};
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ring.h"
+#include "streams/stream_settings.h"
+
+namespace millrace {
+
+// The places between the rows of one stream from which it can be continued, and the commands of its
+// client that had their effect before each. Everything before a place is done.
+//
+// A model has a state for the current segment. So the place is the begin of the segment of the
+// first row that is not done, as long as the segment is short: if the state is lost, the segment is
+// computed again. In a longer segment, it is the first row that is not done.
+//
+// Confined to one thread. Does not allocate in steady state.
+class ResumePoints {
+ public:
+  struct Place {
+    std::uint64_t seq = 0;       // number of the row
+    std::uint64_t begin = 0;     // position of the first frame that rows from here on need
+    std::uint64_t commands = 0;  // commands with an effect before it
+  };
+
+  explicit ResumePoints(const ResumeSettings& settings)
+      : longest_(settings.longest_segment),
+        commands_(settings.start.commands),
+        segment_{settings.start.seq, settings.start.begin, settings.start.commands} {
+    places_.push_back({segment_, true});
+  }
+
+  // A command has arrived. `waits`: its event waits before the chunker; otherwise it was rejected.
+  void received(bool waits) {
+    if (waits) waiting_.push_back(commands_);
+    ++commands_;
+  }
+  std::uint64_t commands() const { return commands_; }  // that have arrived
+
+  // The event of the oldest waiting command has entered the chunker. `closes`: it ends a segment.
+  void fed(bool closes) {
+    if (waiting_.empty()) return;
+    before_closing_ = closes ? waiting_.front() : commands_;
+    waiting_.pop_front();
+  }
+
+  // A row was cut. `begin`: the position of the first frame that later rows need. `closing`: the
+  // event that ends its segment, added last, yields further rows: it has its effect after this one.
+  void cut(std::uint64_t seq, std::uint64_t begin, bool is_last, bool closing) {
+    const std::uint64_t fed = waiting_.empty() ? commands_ : waiting_.front();
+    const std::uint64_t commands = closing && before_closing_ < fed ? before_closing_ : fed;
+    places_.push_back({{seq + 1, begin, commands}, is_last});
+  }
+  // The oldest row that was cut is done.
+  void done() {
+    places_.pop_front();
+    if (places_.front().begins_segment) segment_ = places_.front().place;
+  }
+
+  // The number of the next row that is cut.
+  std::uint64_t next_row() const { return places_.back().place.seq; }
+  // `position`: that of the frames in the chunker.
+  const Place& place(std::uint64_t position) const {
+    return position - segment_.begin <= longest_ ? segment_ : places_.front().place;
+  }
+
+ private:
+  struct Entry {
+    Place place;
+    bool begins_segment = false;
+  };
+
+  const std::uint64_t longest_;
+  std::uint64_t commands_ = 0;
+  std::uint64_t before_closing_ = 0;  // commands before the one that was fed last, if that closes
+  Ring<std::uint64_t> waiting_;       // numbers of commands whose events wait
+  Ring<Entry> places_;                // before the rows that are not done, and before the next one
+  Place segment_;                     // the begin of the segment of the first of them
+};
+
+}  // namespace millrace
