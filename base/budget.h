@@ -24,6 +24,8 @@ class Budget {
     } while (!taken_.compare_exchange_weak(taken, taken + amount, std::memory_order_relaxed));
     return true;
   }
+  // Takes the amount even if the total then exceeds the limit.
+  void take(std::uint64_t amount) { taken_.fetch_add(amount, std::memory_order_relaxed); }
   void give_back(std::uint64_t amount) { taken_.fetch_sub(amount, std::memory_order_relaxed); }
 
   // If more than the new limit is taken, it stays taken.

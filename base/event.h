@@ -20,6 +20,31 @@ enum class Cause : std::uint8_t {
   recorder,    // only in recordings: a part of the stream was not recorded, or cannot be read
 };
 
+// A number below 2^64 - 1, or no number: in 8 bytes, because streams keep events in memory.
+class OptionalNumber {
+ public:
+  constexpr OptionalNumber() = default;
+  constexpr OptionalNumber(std::nullopt_t) {}
+  constexpr OptionalNumber(std::uint64_t number) : number_(number) {}
+  constexpr OptionalNumber(const std::optional<std::uint64_t>& number)
+      : number_(number.value_or(none)) {}
+
+  constexpr bool has_value() const { return number_ != none; }
+  constexpr explicit operator bool() const { return has_value(); }
+  constexpr std::uint64_t operator*() const { return number_; }
+  constexpr std::uint64_t value_or(std::uint64_t other) const {
+    return has_value() ? number_ : other;
+  }
+  constexpr operator std::optional<std::uint64_t>() const {
+    return has_value() ? std::optional(number_) : std::nullopt;
+  }
+  bool operator==(const OptionalNumber&) const = default;
+
+ private:
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
+  std::uint64_t number_ = none;
+};
+
 // One thing that happens to a stream. A stream's rows are a pure function of its events, in order.
 struct Event {
   enum class Kind : std::uint8_t {
@@ -38,8 +63,8 @@ struct Event {
   Kind kind = Kind::open;
   Cause cause = Cause::client;
   std::uint64_t count = 0;
-  std::optional<std::uint64_t> mark = {};  // the client's number of a flush
-  std::uint64_t rows = 0;                  // an open: the stream's rows before it
+  OptionalNumber mark = {};  // the client's number of a flush
+  std::uint64_t rows = 0;    // an open: the stream's rows before it
 
   // True for an open of a stream that continues here, after it was lost elsewhere: its positions
   // begin at `count`, and its rows with number `rows`.

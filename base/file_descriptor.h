@@ -24,6 +24,8 @@ class FileDescriptor {
   }
 
   int get() const { return descriptor_; }
+  // The caller closes it.
+  int release() { return std::exchange(descriptor_, -1); }
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:

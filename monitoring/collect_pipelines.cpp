@@ -170,11 +170,17 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_streams, &StreamStats::clamped);
   into.begin_gauge("millrace_streams", "Open streams.");
   add_all(into, pipelines, of_streams, &StreamStats::open);
+  into.begin_gauge("millrace_streams_detached",
+                   "Open streams whose connection was lost, and that wait for their client.");
+  add_all(into, pipelines, of_streams, &StreamStats::detached);
   into.begin_gauge("millrace_slots", "Slots of the pipeline's workers, used by a stream or free.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "state", pipeline.lanes, &LaneStats::slots);
   into.begin_counter("millrace_streams_opened_total", "Streams opened.");
   add_all(into, pipelines, of_streams, &StreamStats::opened);
+  into.begin_counter("millrace_streams_resumed_total",
+                     "Streams that a client has continued over a new connection.");
+  add_all(into, pipelines, of_streams, "state", &StreamStats::resumed);
   into.begin_counter("millrace_streams_closed_total", "Streams closed.");
   add_all(into, pipelines, of_streams, "reason", &StreamStats::closed);
   collect_resets(pipelines, into);

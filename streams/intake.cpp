@@ -56,6 +56,14 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
   if (resume) begin_at(*resume);
 }
 
+bool Intake::can_begin(const ClientFormat& format, const FrameType& type, const ResumePoint& at) {
+  if (at.begin > max_position || at.frames > max_position || at.skip > at.begin) return false;
+  const FrameCounts counts(format.rate, type.rate);
+  const std::uint64_t begin = at.begin - at.skip;
+  const bool is_opus = format.format == SampleFormat::opus;
+  return counts.position(is_opus ? counts.input_frames(begin) : at.frames) == begin;
+}
+
 void Intake::begin_at(const ResumeSettings& resume) {
   const ResumePoint& start = resume.start;
   resuming_ = std::make_unique<Resuming>();

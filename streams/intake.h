@@ -52,6 +52,9 @@ class Intake {
   Intake(const StreamSettings& settings, const StreamLinks& links, ClientOutput& client,
          FrameBuffer& frames, const ResumeSettings* resume);
 
+  // True if a stream of this format can begin at the place.
+  static bool can_begin(const ClientFormat& format, const FrameType& type, const ResumePoint& at);
+
   // Input of the client. Each of the first three returns false if positions would exceed
   // max_position, in frames of the pipeline or of the input: the stream cannot continue.
 

@@ -299,6 +299,12 @@ ResumePoint Stream::resume_point() const {
   return point;
 }
 
+void Stream::set_detached(bool detached, Time now) {
+  detached_ = detached;
+  links_.stats.detached.add(detached ? 1 : -1);
+  if (detached) links_.host.detached(settings_.name, now);
+}
+
 void Stream::message(WorkerMessage message, Time now) {
   const MessageHead head{.number = messages_++, .seq = message.seq};
   const std::uint32_t room = room_of(message.message);

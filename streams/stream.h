@@ -115,7 +115,12 @@ class Stream final : public StreamInput {
   std::uint64_t next_row() const { return points_->next_row(); }
   // The client has received this place: no earlier one is returned.
   void forget_before(const ResumePoint& point) { intake_.forget(point.begin); }
-  void count_detached(int more) const { links_.stats.detached.add(more); }
+  // Its client's connection is lost, and may come back.
+  void set_detached(bool detached, Time now);
+  bool detached() const { return detached_; }
+  void count_resumed(bool kept) const {
+    links_.stats.resumed[kept ? ResumedState::kept : ResumedState::lost].add();
+  }
 
   // Sends `goaway` to the client, at most once; the stream continues.
   void goaway();
@@ -207,6 +212,7 @@ class Stream final : public StreamInput {
   bool all_done_ = false;  // the last row is done
   bool finished_ = false;
   bool has_credit_ = false;
+  bool detached_ = false;
   bool has_much_ = false;  // was full, and not relieved since: a reason to be paused
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written

@@ -30,6 +30,8 @@ class StreamHost {
   // Notices about a stream, by its name: its client's connection was lost before its end; its
   // client probably sends wrong values; it cannot continue.
   virtual void client_lost(std::string_view /*stream*/, Time /*now*/) {}
+  // Its client's connection was lost, and the stream waits for the next one.
+  virtual void detached(std::string_view /*stream*/, Time /*now*/) {}
   virtual void warned(std::string_view /*stream*/, std::string_view /*message*/) {}
   virtual void failed(std::string_view /*stream*/, ErrorCode, std::string_view /*message*/) {}
   // The client of a stream that is not finished is gone: no client waits for its results. At most

@@ -27,7 +27,7 @@ StreamLine line_of(const Stream& stream, Time now) {
           .held = duration_of(stream.held_bytes() / type.bytes()),
           .held_bytes = stream.reclaimable(),
           .paused = stream.paused(),
-          .connected = stream.connected(),
+          .connected = stream.connected() && !stream.detached(),
           .peer = stream.peer()};
 }
 

@@ -138,6 +138,7 @@ Task<> IoThread::run_drain() {
     co_await drain_step_.async_wait(no_throw);
   }
   admission_->refuse_all();
+  admission_->resumables().drain();
   co_await send_goaways();
   scope_.drain();
   admission_->table().drain(Clock::now());
@@ -202,6 +203,7 @@ Task<> IoThread::measure_lag() {
     co_await timer.async_wait(no_throw);
     thread_stats_.lag.observe(Clock::now() - due);
     ticks_.add();
+    admission_->resumables().sweep(Clock::now());
     log_.sum_up();
   }
 }

@@ -79,6 +79,8 @@ class IoThread {
 
   ThreadAdmission& admission() { return *admission_; }
   Log& log() { return log_; }  // the log of this thread
+  // The server of each listener, in the order of listen().
+  std::span<const std::unique_ptr<StreamServer>> servers() const { return servers_; }
   Tcp::endpoint endpoint() const { return servers_.front()->endpoint(); }
   // The ZeroMQ listener; nullopt if this thread has none.
   const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }

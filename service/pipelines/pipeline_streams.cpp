@@ -34,6 +34,11 @@ void PipelineStreams::client_lost(std::string_view stream, Time now) {
       {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", "client disconnected"}}, now);
 }
 
+void PipelineStreams::detached(std::string_view stream, Time now) {
+  thread_.log.info("stream waits for its client",
+                   {{"pipeline", pipeline_.name()}, {"stream", stream}}, now);
+}
+
 void PipelineStreams::warned(std::string_view stream, std::string_view message) {
   thread_.log.warning("stream values out of range",
                       {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", message}});

@@ -41,6 +41,7 @@ class PipelineStreams final : public StreamHost {
   }
   void abandoned(StreamId stream) override { pipeline_.hub().abandon(stream); }
   void client_lost(std::string_view stream, Time now) override;
+  void detached(std::string_view stream, Time now) override;
   void warned(std::string_view stream, std::string_view message) override;
   void failed(std::string_view stream, ErrorCode code, std::string_view message) override;
   void released(Stream& stream) override;

@@ -5,11 +5,20 @@
 #include <optional>
 #include <utility>
 
+#include "schemas/json_text.h"
 #include "schemas/text.h"
+#include "transport/access/random_bytes.h"
 
 namespace millrace {
 
 namespace {
+
+// Segments up to this length are computed again if their state is lost.
+constexpr std::chrono::seconds computed_again{15};
+
+std::uint64_t frames_in(std::chrono::seconds time, const FrameType& type) {
+  return static_cast<std::uint64_t>(static_cast<double>(time.count()) * type.rate);
+}
 
 // Workers end their connection at invalid options, so no protocol can bring any.
 bool has_valid_options(const StreamRequest& request) {
@@ -21,7 +30,9 @@ bool has_valid_options(const StreamRequest& request) {
 
 ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
                                  const Thread& thread)
-    : thread_(thread), next_id_(thread.shared.first_stream + thread.index) {
+    : thread_(thread),
+      resumables_(thread.shared.resume_window, thread.index, thread.shared.detached),
+      next_id_(thread.shared.first_stream + thread.index) {
   for (const auto& pipeline : pipelines)
     pipelines_.push_back(std::make_unique<PipelineStreams>(
         *pipeline, PipelineStreams::Thread{table_, thread.shared.names, thread.log}));
@@ -68,7 +79,7 @@ RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::
 
 Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
                                                          ClientOutput& output) {
-  auto opened = decide(request, output);
+  auto opened = request.resumption ? resume(request, output) : decide(request, output);
   if (opened) return opened;
   RequestError why = opened.error();
   const bool full = why.status == 503 && why.reason != Refusal::draining;
@@ -88,7 +99,7 @@ std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& reques
   const auto checked = check(request);
   if (!checked) return checked.error();
   if (thread_.shared.connections.is_full()) return too_many_connections();
-  if (thread_.shared.names.contains(request.id)) return name_in_use();
+  if (thread_.shared.names.find(request.id)) return name_in_use();
   if (checked->streams.pipeline().hub().stream_budget().is_full()) return no_slot();
   return std::nullopt;
 }
@@ -126,24 +137,29 @@ RequestError ThreadAdmission::no_slot() {
   return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
 }
 
-Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
-                                                           ClientOutput& output) {
+Result<StreamHandle, RequestError> ThreadAdmission::decide(
+    StreamRequest& request, ClientOutput& output, const std::optional<ResumeToken>& token) {
   const auto checked = check(request);
   if (!checked) return checked.error();
   PipelineStreams& streams = checked->streams;
   Share connection(thread_.shared.connections, 1);
   if (!connection) return too_many_connections();
-  if (!request.id.empty() && !thread_.shared.names.reserve(request.id)) return name_in_use();
-  if (!streams.pipeline().hub().stream_budget().try_take(1)) {
+  NameBook::Holder holder{.thread = thread_.index};
+  if (request.resume) holder.key = token ? token->stream : new_stream_key();
+  if (!request.id.empty() && !thread_.shared.names.reserve(request.id, holder))
+    return name_in_use();
+  if (!take_slot(streams)) {
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
     return no_slot();
   }
-  return admit(streams, std::move(request), checked->request, std::move(connection), output);
+  return admit(streams, std::move(request), checked->request, std::move(connection), output, holder,
+               token ? token->epoch : 0);
 }
 
 StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest request,
                                     const CheckedRequest& checked, Share connection,
-                                    ClientOutput& output) noexcept {
+                                    ClientOutput& output, const NameBook::Holder& holder,
+                                    std::uint32_t epoch) noexcept {
   Pipeline& pipeline = streams.pipeline();
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
@@ -151,15 +167,20 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
     request.id =
         thread_.shared.name_prefix + std::to_string(number(id) - thread_.shared.first_stream);
     // A client has this name only if it guessed it; then any other name will do.
-    while (!thread_.shared.names.reserve(request.id)) request.id += "x";
+    while (!thread_.shared.names.reserve(request.id, holder)) request.id += "x";
   }
+  std::unique_ptr<ResumableStream> resumable;
+  if (holder.key) resumable = make_resumable(request, options, checked.format, *holder.key, epoch);
+  const Resumption from = request.resumption.value_or(Resumption());
+  if (!from.set.empty()) request.options = merged_members(request.options, {from.set});
   const Time now = Clock::now();
   std::unique_ptr<StreamTap> tap;
   if (thread_.recording) tap = thread_.recording->tap(request, options, checked.format, now);
   pipeline.hub().open({id, request.id, request.options, &thread_.returns});
-  output.ready({.stream = request.id,
-                .pipeline = pipeline.name(),
-                .frame_bytes = size_of(checked.format.format) * checked.format.values});
+  if (!resumable)
+    output.ready({.stream = request.id,
+                  .pipeline = pipeline.name(),
+                  .frame_bytes = size_of(checked.format.format) * checked.format.values});
   StreamSettings settings{.id = id,
                           .name = std::move(request.id),
                           .pipeline = pipeline.name(),
@@ -176,8 +197,15 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .explain = request.explain,
                           .options = std::move(request.options),
                           .opened = now};
-  return StreamHandle(&table_.add(std::make_unique<Stream>(
-      std::move(settings), streams.links(), output, std::move(connection), std::move(tap))));
+  const ResumeSettings places{.longest_segment = frames_in(computed_again, options.frames),
+                              .start = from.point};
+  Stream& stream = table_.add(std::make_unique<Stream>(
+      std::move(settings), streams.links(), resumable ? *resumable : output, std::move(connection),
+      std::move(tap), resumable ? &places : nullptr));
+  if (!resumable) return StreamHandle(&stream);
+  resumable->take(stream);
+  const std::optional<bool> kept = request.resumption ? std::optional(false) : std::nullopt;
+  return connect(resumables_.add(std::move(resumable)), output, epoch, from.n, kept, now);
 }
 
 }  // namespace millrace

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -16,6 +18,8 @@
 #include "service/pipelines/pipeline_streams.h"
 #include "service/pipelines/request_check.h"
 #include "service/recorder/thread_recording.h"
+#include "streams/resume/detached_list.h"
+#include "streams/resume/resumable_streams.h"
 #include "streams/stream_table.h"
 #include "transport/access/resume_keys.h"
 #include "transport/net/retry_times.h"
@@ -26,7 +30,7 @@ namespace millrace {
 
 // The objects that the admissions of all io threads share. Thread-safe.
 struct SharedAdmission {
-  NameBook names;                 // names of streams, until their connection ends
+  NameBook names;                 // names of open streams
   Budget connections;             // 1 for each stream, until its last row is done
   ClientGate gate;                // the gate of all listeners for clients
   const std::string name_prefix;  // prefix of names that the service chooses
@@ -35,8 +39,13 @@ struct SharedAdmission {
   const std::uint64_t first_stream = 0;
   // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
-  const bool explain = false;       // streams may ask for explanations
-  CurrentResumeKeys resume_keys{};  // sign and verify the tokens of streams
+  const bool explain = false;                               // streams may ask for explanations
+  CurrentResumeKeys resume_keys{};                          // sign and verify the tokens of streams
+  const Duration resume_window = std::chrono::seconds(15);  // that a stream waits for its client
+  const std::size_t resume_buffer = 1 << 20;  // bytes of messages that a stream keeps for it
+  DetachedList detached{};                    // the streams that wait for their clients
+  // Ends a waiting stream of the thread with this index. Thread-safe.
+  std::function<void(std::uint32_t, const StreamKey&)> end_waiting = {};
 };
 
 // Accepts or refuses the requests for streams on one io thread, and creates the streams. Confined
@@ -58,6 +67,7 @@ class ThreadAdmission final : public StreamAdmission {
   [[nodiscard]] Result<StreamHandle, RequestError> open(StreamRequest request,
                                                         ClientOutput& output) override;
   [[nodiscard]] std::optional<RequestError> refusal(const StreamRequest& request) override;
+  [[nodiscard]] std::optional<std::uint32_t> thread_of(const StreamRequest& request) const override;
 
   // Refuses all streams from now on.
   void refuse_all() { refuses_all_ = true; }
@@ -67,6 +77,7 @@ class ThreadAdmission final : public StreamAdmission {
   void allow(std::uint64_t more);
 
   StreamTable& table() { return table_; }
+  ResumableStreams& resumables() { return resumables_; }
   // The counters of pipeline i.
   const StreamStats& stats(std::size_t i) const { return pipelines_[i]->stats(); }
 
@@ -80,8 +91,10 @@ class ThreadAdmission final : public StreamAdmission {
   PipelineStreams* find(std::string_view pipeline) const;
   // Everything but the limits that a stream takes a part of.
   Result<Checked, RequestError> check(const StreamRequest& request);
-  // Does not change the request if it refuses it.
-  Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output);
+  // Does not change the request if it refuses it. `token`: the request continues a stream that is
+  // opened anew.
+  Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output,
+                                            const std::optional<ResumeToken>& token = {});
   RequestError no_pipeline(std::string_view asked) const;
   bool memory_short() const;
   // Build refusals with a retry time.
@@ -89,13 +102,33 @@ class ThreadAdmission final : public StreamAdmission {
   RequestError too_many_connections();
   RequestError name_in_use();
   RequestError no_slot();
+  // A token that `request` shows, if it is right for its stream.
+  Result<ResumeToken, RequestError> verify(const StreamRequest& request,
+                                           std::string_view pipeline) const;
+  Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output);
+  Result<StreamHandle, RequestError> attach(ResumableStream& stream, const ResumeToken& token,
+                                            const StreamRequest& request, ClientOutput& output);
+  Result<StreamHandle, RequestError> open_anew(const ResumeToken& token, StreamRequest& request,
+                                               ClientOutput& output);
+  std::unique_ptr<ResumableStream> make_resumable(const StreamRequest& request,
+                                                  const PipelineOptions& options,
+                                                  const ClientFormat& format, const StreamKey& key,
+                                                  std::uint32_t epoch);
+  // Gives the stream to the connection. `epoch` and `kept` are those of attach().
+  StreamHandle connect(ResumableStream& stream, ClientOutput& output, std::uint32_t epoch,
+                       std::uint64_t n, std::optional<bool> kept, Time now);
+  // Takes a slot, if need be that of a stream that waits for its client.
+  bool take_slot(PipelineStreams& streams);
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
+  // `epoch`: the connection of a stream that may be resumed has this one.
   StreamHandle admit(PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
-                     Share connection, ClientOutput& output) noexcept;
+                     Share connection, ClientOutput& output, const NameBook::Holder& holder,
+                     std::uint32_t epoch) noexcept;
 
   std::vector<std::unique_ptr<PipelineStreams>> pipelines_;  // outlive the streams in table_
   StreamTable table_;
   const Thread thread_;
+  ResumableStreams resumables_;
   RetryTimes retry_times_;
   std::uint64_t next_id_;
   bool refuses_all_ = false;

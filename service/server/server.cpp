@@ -86,7 +86,15 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),
           .first_stream = random_first_stream(),
-          .explain = options_.listen.explain || options_.listen.try_page},
+          .explain = options_.listen.explain || options_.listen.try_page,
+          .resume_window = options_.limits.resume,
+          .resume_buffer = options_.limits.resume_buffer,
+          .end_waiting =
+              [this](std::uint32_t thread, const StreamKey& key) {
+                threads_[thread]->post([this, thread, key] {
+                  threads_[thread]->admission().resumables().end_waiting(key);
+                });
+              }},
       slab_bytes_(options_.limits.slab_bytes),
       remote_budgets_(unread_bytes(options_.limits)),
       device_watch_(options_.gpu, log_) {
@@ -164,6 +172,11 @@ void Server::listen() {
   listen("websocket", options_.listen.websocket, std::nullopt);
   for (const ProtocolOptions& protocol : options_.protocols)
     if (protocol.listen) listen(name_of(protocol.name), *protocol.listen, protocol.listen);
+  for (std::size_t i = 0; i < threads_.front()->servers().size(); ++i) {
+    std::vector<StreamServer*> siblings;
+    for (auto& thread : threads_) siblings.push_back(thread->servers()[i].get());
+    for (StreamServer* server : siblings) server->set_siblings(siblings);
+  }
   // The last thread is the home of the fewest pipelines: these are assigned from the first thread
   // on.
   if (const auto& zeromq = options_.listen.zeromq)
@@ -322,21 +335,6 @@ HttpAnswer Server::metrics() {
   const std::chrono::duration<double> collected = exporter_->collected().time_since_epoch();
   answer.fields.emplace_back("Millrace-Collected", std::to_string(collected.count()));
   return answer;
-}
-
-Readiness Server::readiness() const {
-  Readiness readiness{.service = failures()};
-  if (draining_) readiness.service.push_back("the service is stopping");
-  if (admission_.gate.memory_short.load(std::memory_order_relaxed))
-    readiness.service.push_back("the service is short of memory");
-  for (const auto& pipeline : pipelines_)
-    readiness.pipelines.push_back({.name = pipeline->name(),
-                                   .required = pipeline->options().required,
-                                   .has_worker = pipeline->stats().workers.value() > 0});
-  if (recording_ && recording_->suspended())
-    readiness.impairments.push_back(
-        "recording is suspended: the disk has too little space, or fails; /log has the reason");
-  return readiness;
 }
 
 }  // namespace millrace

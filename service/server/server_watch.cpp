@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the io threads and of the wall clock, and the samples for the live page.
+// Checks of the io threads and of the wall clock, readiness, and the samples for the live page.
 #include <algorithm>
 
 #include "service/log/wall_clock.h"
@@ -50,6 +50,21 @@ std::vector<std::string> Server::not_alive_reasons() const {
     reasons.push_back("an io thread has not run for " +
                       std::to_string(dead_silence / std::chrono::seconds(1)) + " s");
   return reasons;
+}
+
+Readiness Server::readiness() const {
+  Readiness readiness{.service = failures()};
+  if (draining_) readiness.service.push_back("the service is stopping");
+  if (admission_.gate.memory_short.load(std::memory_order_relaxed))
+    readiness.service.push_back("the service is short of memory");
+  for (const auto& pipeline : pipelines_)
+    readiness.pipelines.push_back({.name = pipeline->name(),
+                                   .required = pipeline->options().required,
+                                   .has_worker = pipeline->stats().workers.value() > 0});
+  if (recording_ && recording_->suspended())
+    readiness.impairments.push_back(
+        "recording is suspended: the disk has too little space, or fails; /log has the reason");
+  return readiness;
 }
 
 }  // namespace millrace

@@ -43,7 +43,8 @@ class ResumeHome {
 class ResumableStream final : public ClientOutput {
  public:
   struct Settings {
-    StreamKey key;
+    StreamKey key{};
+    std::size_t parameters = 0;    // a hash of the parameters that it was opened with
     std::uint32_t epoch = 0;       // the connection that opens it has this one
     std::uint64_t n = 0;           // number of its first message
     std::uint64_t results = 0;     // results of rows before this number are not given
@@ -63,7 +64,8 @@ class ResumableStream final : public ClientOutput {
   void take(Stream& stream);
 
   const StreamKey& key() const { return settings_.key; }
-  const Stream& stream() const { return *stream_; }
+  std::size_t parameters() const { return settings_.parameters; }
+  Stream& stream() const { return *stream_; }
   // Since when it has had no connection; nullopt while it has one.
   std::optional<Time> detached_since() const { return detached_since_; }
 

@@ -48,14 +48,14 @@ bool ResumableStreams::keeps(ResumableStream& stream, Time now) {
                 .since = now,
                 .key = stream.key(),
                 .thread = thread_});
-  stream.stream().count_detached(1);
+  stream.stream().set_detached(true, now);
   return true;
 }
 
 void ResumableStreams::returned(ResumableStream& stream) {
   detached_.erase(std::pair(*stream.detached_since(), stream.key()));
   waiting_.remove(entry_of(stream));
-  stream.stream().count_detached(-1);
+  stream.stream().set_detached(false, {});
 }
 
 void ResumableStreams::remove(ResumableStream& stream) {

@@ -28,6 +28,12 @@ enum class Loss : std::uint8_t {
   rejected,  // in a message that was rejected
 };
 
+// The state of a stream that its client has continued over a new connection.
+enum class ResumedState : std::uint8_t {
+  kept,
+  lost,  // the stream was opened anew
+};
+
 // Why a result was not delivered.
 enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
 
@@ -36,6 +42,7 @@ struct StreamStats : CutStats {
   Gauge open;
   Gauge detached;  // open streams that wait for a connection
   Counter opened;
+  Labelled<Counter, ResumedState> resumed;
   Labelled<Counter, StreamClosing> closed;
   Histogram duration{buckets::life};  // lifetime of a stream, observed at its end
 

@@ -18,6 +18,7 @@ enum class Refusal : std::uint8_t {
   draining,         // the service is stopping
   overload,         // the service is short of memory
   unauthenticated,  // no token, or one that is not accepted
+  resume,           // a stream cannot be continued as the client asks
 };
 
 // Why an open connection ended.

@@ -114,6 +114,10 @@ class WebSocketProtocol {
   // Accepts or refuses the upgrade that `query`, a request for path(), asks for.
   virtual Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                                 std::string_view peer) = 0;
+  // The index of the io thread that has the stream which the request continues; nullopt: this one.
+  virtual std::optional<std::uint32_t> thread_of(const HttpQuery& /*query*/) const {
+    return std::nullopt;
+  }
   // The HTTP answer to a request for path() that was refused, here or before.
   virtual HttpAnswer answer(const RequestError& error, SessionScope& /*scope*/) const {
     return answer_to(error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "base/result.h"
@@ -23,6 +24,11 @@ class StreamAdmission {
   // The error with which open() would refuse the request now; nullopt if it would accept it. Opens
   // nothing and reserves nothing. By default no request is refused.
   [[nodiscard]] virtual std::optional<RequestError> refusal(const StreamRequest&) {
+    return std::nullopt;
+  }
+  // The index of the io thread that has the stream which the request continues; nullopt if this
+  // thread has it, or no thread.
+  [[nodiscard]] virtual std::optional<std::uint32_t> thread_of(const StreamRequest&) const {
     return std::nullopt;
   }
 };

@@ -2,9 +2,11 @@
 #include "transport/sessions/stream_server.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <new>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "transport/http/io.h"
 #include "transport/net/peer_address.h"
 #include "transport/sessions/session.h"
@@ -36,11 +38,6 @@ class Handshake final : SessionScope::Watched {
   const Time deadline_;
   Socket& socket_;
   std::string_view why_ = "the service is stopping";
-};
-
-struct Admitted {
-  WebSocketProtocol::Accepted accepted;
-  std::string rest;  // the bytes after the upgrade
 };
 
 // A client before its upgrade. The objects it refers to outlive it.
@@ -116,53 +113,70 @@ void share_with_page(HttpAnswer& answer, const HttpQuery& query, const PageRules
     answer.fields.emplace_back("Access-Control-Allow-Origin", origin.front());
 }
 
+// A request that was read.
+struct Request {
+  HttpQuery query;
+  std::string rest;  // the bytes after it
+  Time accepted;     // when its connection was accepted
+};
+
 // Nullopt if the client was refused or has disconnected.
-Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const Arrival& arrival) {
+Task<std::optional<Request>> read_request(SessionScope& scope, Socket& socket,
+                                          const Arrival& arrival) {
   const Time accepted = Clock::now();
   Handshake handshake(scope, socket);
   std::string rest;
-  const auto query = co_await read_query(socket, rest);
-  if (query.has_error()) {
-    // A peer that ends its connection at once has only checked that the port is open.
-    const bool is_check = query.error() == HttpFault::disconnected && socket.is_open();
-    if (!is_check)
-      scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error(), handshake));
-    if (query.error() == HttpFault::disconnected) co_return std::nullopt;
-    auto answer = answer_to(query.error());
-    co_await answer_and_close(socket, std::move(answer));
-    co_return std::nullopt;
-  }
-
-  auto conversation = accept_upgrade(scope, arrival, *query);
-  if (conversation) {
-    scope.stats().handshake.observe(Clock::now() - accepted);
-    co_return Admitted{std::move(*conversation), std::move(rest)};
-  }
-  auto answer = answer_without_stream(scope, arrival, *query, conversation.error());
-  share_with_page(answer, *query, arrival.rules);
-  if (query->method == "HEAD") answer.without_body = true;
+  auto query = co_await read_query(socket, rest);
+  if (!query.has_error()) co_return Request{std::move(*query), std::move(rest), accepted};
+  // A peer that ends its connection at once has only checked that the port is open.
+  const bool is_check = query.error() == HttpFault::disconnected && socket.is_open();
+  if (!is_check) scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error(), handshake));
+  if (query.error() == HttpFault::disconnected) co_return std::nullopt;
+  auto answer = answer_to(query.error());
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
 }
 
-Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
-  if (scope.draining()) {  // accepted just before
-    scope.refuse(arrival.peer, Refusal::draining, "the service is stopping");
-    co_return;
+// Nullopt if the client was refused.
+Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Socket& socket,
+                                                       const Arrival& arrival,
+                                                       const Request& request) {
+  const Handshake handshake(scope, socket);
+  auto accepted = accept_upgrade(scope, arrival, request.query);
+  if (accepted) {
+    scope.stats().handshake.observe(Clock::now() - request.accepted);
+    co_return std::move(*accepted);
   }
-  auto admitted = co_await admit(scope, socket, arrival);
+  auto answer = answer_without_stream(scope, arrival, request.query, accepted.error());
+  share_with_page(answer, request.query, arrival.rules);
+  if (request.query.method == "HEAD") answer.without_body = true;
+  co_await answer_and_close(socket, std::move(answer));
+  co_return std::nullopt;
+}
+
+Task<> serve_request(SessionScope& scope, Socket socket, Arrival arrival, Request request) {
+  auto admitted = co_await admit(scope, socket, arrival, request);
   if (!admitted) co_return;
-  const std::size_t longest = admitted->accepted.longest_message.value_or(scope.limits().message);
-  auto connection = co_await accept_websocket(
-      std::move(socket), std::move(admitted->accepted.upgrade), std::move(admitted->rest), longest);
+  const std::size_t longest = admitted->longest_message.value_or(scope.limits().message);
+  auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),
+                                              std::move(request.rest), longest);
   if (!connection) {
     scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
     co_return;
   }
-  co_await run_session(scope, arrival.gate, *connection, *admitted->accepted.conversation);
+  co_await run_session(scope, arrival.gate, *connection, *admitted->conversation);
 }
 
 }  // namespace
+
+// A client whose request continues a stream of another thread, on its way to that thread.
+struct StreamServer::Moved {
+  Tcp protocol;
+  FileDescriptor socket;
+  Share share;
+  std::string peer;
+  Request request;
+};
 
 StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor,
                            std::vector<WebSocketProtocol*> protocols, ClientGate& gate)
@@ -179,6 +193,40 @@ void StreamServer::stop_accepting() {
   acceptor_.close(ignored);
 }
 
+Task<> StreamServer::serve(Socket socket, std::string peer, Share share) {
+  Arrival arrival{std::move(peer), protocols_, rules_, gate_, std::move(share)};
+  if (scope_.draining()) {  // accepted just before
+    scope_.refuse(arrival.peer, Refusal::draining, "the service is stopping");
+    co_return;
+  }
+  auto request = co_await read_request(scope_, socket, arrival);
+  if (!request) co_return;
+  const WebSocketProtocol* const protocol = protocol_of(request->query, protocols_);
+  const auto thread = protocol ? protocol->thread_of(request->query) : std::nullopt;
+  if (thread && *thread < siblings_.size()) {
+    const Tcp version = socket.local_endpoint().protocol();
+    siblings_[*thread]->take({version, FileDescriptor(socket.release()), std::move(arrival.socket),
+                              std::move(arrival.peer), std::move(*request)});
+    co_return;
+  }
+  co_await serve_request(scope_, std::move(socket), std::move(arrival), std::move(*request));
+}
+
+void StreamServer::take(Moved moved) {
+  net::post(scope_.executor(), [this, moved = std::move(moved)]() mutable {
+    if (!acceptor_.is_open()) return;  // the thread ends
+    try {
+      Socket socket(scope_.executor(), moved.protocol, moved.socket.get());
+      (void)moved.socket.release();
+      Arrival arrival{std::move(moved.peer), protocols_, rules_, gate_, std::move(moved.share)};
+      scope_.spawn(
+          serve_request(scope_, std::move(socket), std::move(arrival), std::move(moved.request)));
+    } catch (const std::exception& failure) {
+      scope_.report(failure);
+    }
+  });
+}
+
 Task<> StreamServer::accept_all() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
@@ -188,16 +236,16 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::handle_connection(Socket socket) {
   try {
-    Arrival arrival{peer_text(peer_of(socket)), protocols_, rules_, gate_, Share(gate_.sockets, 1)};
+    std::string peer = peer_text(peer_of(socket));
+    Share share(gate_.sockets, 1);
     if (scope_.draining())
-      return refuse(std::move(socket), arrival.peer, Refusal::draining, "the service is stopping");
+      return refuse(std::move(socket), peer, Refusal::draining, "the service is stopping");
     if (gate_.memory_short.load(std::memory_order_relaxed))
-      return refuse(std::move(socket), arrival.peer, Refusal::overload,
-                    "the service is short of memory");
-    if (!arrival.socket)
-      return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
+      return refuse(std::move(socket), peer, Refusal::overload, "the service is short of memory");
+    if (!share)
+      return refuse(std::move(socket), peer, Refusal::limit_global,
                     "the service has reached its limit of connections");
-    scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
+    scope_.spawn(serve(std::move(socket), std::move(peer), std::move(share)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // the next client may succeed
   }

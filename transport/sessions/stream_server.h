@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "transport/net/endless_task.h"
@@ -26,6 +27,10 @@ class StreamServer {
   StreamServer(SessionScope& scope, Acceptor acceptor, std::vector<WebSocketProtocol*> protocols,
                ClientGate& gate);
 
+  // The servers of this listener on all io threads, by their index. A request that continues a
+  // stream of another thread moves there with its connection. Call it before start().
+  void set_siblings(std::vector<StreamServer*> siblings) { siblings_ = std::move(siblings); }
+
   // Accepts clients until stop_accepting(); running sessions then continue.
   void start() { accepting_.start(); }
   void stop_accepting();
@@ -33,7 +38,11 @@ class StreamServer {
   Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
 
  private:
+  struct Moved;
+
   Task<> accept_all();
+  Task<> serve(Socket socket, std::string peer, Share share);
+  void take(Moved moved);  // thread-safe
   void handle_connection(Socket socket);
   void refuse(Socket socket, std::string_view peer, Refusal reason, std::string message);
 
@@ -42,6 +51,7 @@ class StreamServer {
   const std::vector<WebSocketProtocol*> protocols_;
   ClientGate& gate_;
   const PageRules rules_;
+  std::vector<StreamServer*> siblings_;
   EndlessTask accepting_;
 };
 

@@ -31,7 +31,9 @@ constexpr ErrorCode code_of(const RequestError& error) {
   switch (error.status) {
     case 401: return ErrorCode::unauthenticated;
     case 403: return ErrorCode::forbidden;
-    case 404: return error.parameter.empty() ? ErrorCode::schema : ErrorCode::unknown_pipeline;
+    case 404:
+      if (error.reason == Refusal::resume) return ErrorCode::unknown_stream;
+      return error.parameter.empty() ? ErrorCode::schema : ErrorCode::unknown_pipeline;
     case 409: return ErrorCode::conflict;
     case 414: return ErrorCode::too_long;
     case 415: return ErrorCode::format;

@@ -8,13 +8,49 @@
 
 namespace millrace {
 
+namespace {
+
+// A token that continues a stream is a subprotocol, which is never echoed: the log of a proxy does
+// not have it.
+std::string_view resume_token(const HttpQuery& query) {
+  constexpr std::string_view prefix = "resume.";
+  for (const std::string_view item : query.items("Sec-WebSocket-Protocol"))
+    if (item.starts_with(prefix)) return item.substr(prefix.size());
+  return {};
+}
+
+// The parameters of the request, with its token.
+Result<StreamRequest, RequestError> read_request(const HttpQuery& query) {
+  auto request = parse_stream_target(query.target);
+  if (!request) return request;
+  const std::string_view token = resume_token(query);
+  if (token.empty() && !request->resumption) return request;
+  if (token.empty())
+    return RequestError{.parameter = "n",
+                        .message = "only with the subprotocol resume.TOKEN, of a stream's ready"};
+  if (!request->resume || request->id.empty())
+    return RequestError{.parameter = request->resume ? "id" : "resume",
+                        .message = "must be given with a token that continues a stream"};
+  if (!request->resumption) request->resumption.emplace();
+  request->resumption->token = token;
+  return request;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> MillraceV1::thread_of(const HttpQuery& query) const {
+  if (resume_token(query).empty()) return std::nullopt;
+  const auto request = read_request(query);
+  return request ? admission_.thread_of(*request) : std::nullopt;
+}
+
 // Errors of the parameters are reported for a valid upgrade, and for a request without one: a
 // browser does not show a page the answer to its refused upgrade, so the page asks again with such
 // a request.
 Result<WebSocketProtocol::Accepted, RequestError> MillraceV1::accept(const HttpQuery& query,
                                                                      SessionScope& scope,
                                                                      std::string_view peer) {
-  auto request = parse_stream_target(query.target);
+  auto request = read_request(query);
   auto upgrade = parse_upgrade(query, subprotocol);
   if (!upgrade && !is_question(query)) return std::move(upgrade.error());
   if (!request) return std::move(request.error());

@@ -16,6 +16,7 @@ class MillraceV1 final : public WebSocketProtocol {
   std::string_view path() const override { return stream_path; }
   Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                         std::string_view peer) override;
+  std::optional<std::uint32_t> thread_of(const HttpQuery& query) const override;
 
  private:
   StreamAdmission& admission_;
