@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams that outlive their connections: tokens, refusals and slots.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "schemas/server_messages.h"
+#include "tests/service/pipelines/admission_under_test.h"
+
+using namespace millrace;
+using test::Link;
+
+namespace {
+
+class ResumeTest : public AdmissionUnderTest {
+ public:
+  ResumeTest() {
+    shared.end_waiting = [this](std::uint32_t, const StreamKey& key) {
+      admission->resumables().end_waiting(key);
+    };
+  }
+
+  using Client = AdmissionUnderTest::Client;
+
+  Client& open_resumable(std::string name) { return open({.id = std::move(name), .resume = true}); }
+  static ServerMessage ready(Client& client) {
+    const auto messages = client.received();
+    REQUIRE(!messages.empty());
+    auto ready = parse_server_message(messages.front());
+    REQUIRE(ready);
+    REQUIRE(ready->type == ServerMessage::Type::ready);
+    return *ready;
+  }
+  Client& resume(const std::string& name, const std::string& token, Resumption from = {}) {
+    from.token = token;
+    return open({.id = name, .resume = true, .resumption = std::move(from)});
+  }
+  // The status with which the request is refused; 101 if it is accepted.
+  static unsigned status(const Client& client) { return client.error ? client.error->status : 101; }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(ResumeTest,
+                 "a token continues its stream, and the next ready has the next token") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  CHECK(token.size() == resume_token_size);
+  send_row(first);
+  disconnect(first);
+  CHECK(stats().detached.value() == 1);
+  CHECK(live() == 1);
+  const auto again = ready(resume("kitchen", token));
+  CHECK(again.resumed == true);
+  CHECK(again.frames == 4);
+  CHECK(again.resume != token);
+  CHECK(stats().detached.value() == 0);
+  CHECK(stats().resumed[ResumedState::kept].value() == 1);
+  CHECK(live() == 1);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a stream without resume ends with its connection") {
+  Client& client = open({.id = "kitchen"});
+  CHECK(ready(client).resume.empty());
+  send_row(client);
+  disconnect(client);
+  CHECK(stats().detached.value() == 0);
+  CHECK_FALSE(shared.names.find("kitchen"));
+}
+
+TEST_CASE_METHOD(ResumeTest, "a token is for one stream and one connection") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  CHECK(status(resume("garden", token)) == 403);
+  CHECK(status(resume("kitchen", "x" + token.substr(1))) != 101);
+  CHECK(status(resume("kitchen", "short")) == 400);
+  Client& second = resume("kitchen", token);
+  CHECK(status(second) == 101);
+  send_row(second);
+  Client& third = resume("kitchen", token);
+  REQUIRE(third.error);
+  CHECK(third.error->status == 409);
+  CHECK(code_of(*third.error) == ErrorCode::conflict);
+  CHECK(third.error->reason == Refusal::resume);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a stream without a known key is not known any more") {
+  const std::string token = ready(open_resumable("kitchen")).resume;
+  shared.resume_keys.replace(std::make_shared<const ResumeKeys>(ResumeKeys::random()));
+  Client& client = resume("kitchen", token);
+  REQUIRE(client.error);
+  CHECK(client.error->status == 404);
+  CHECK(code_of(*client.error) == ErrorCode::unknown_stream);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a stream continues only with the parameters of its open") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  StreamRequest other{.id = "kitchen", .rate = 8000, .resume = true, .resumption = Resumption{}};
+  other.resumption->token = token;
+  CHECK(status(open(other)) == 400);
+  CHECK(status(resume("kitchen", token, {.n = 1})) == 400);
+  CHECK(status(resume("kitchen", token)) == 101);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a stream that is gone is opened anew where the client continues") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  disconnect(first);
+  admission->resumables().sweep(Clock::now() + std::chrono::seconds(16));
+  run();
+  CHECK(stats().detached.value() == 0);
+  const ResumePoint place{.seq = 1, .frames = 4, .commands = 2, .begin = 4};
+  const auto again = ready(resume("kitchen", token, {.n = 1, .point = place}));
+  CHECK(again.resumed == false);
+  CHECK(again.frames == 4);
+  CHECK(again.commands == 2);
+  CHECK(stats().resumed[ResumedState::lost].value() == 1);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a place whose frame does not have its position is refused") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  disconnect(first);
+  const ResumePoint place{.seq = 1, .frames = 3, .begin = 4};
+  CHECK(status(resume("kitchen", token, {.point = place})) == 400);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a new stream takes the slot of the one that has waited longest") {
+  Link& worker = attach();
+  Client& oldest = open_resumable("oldest");
+  Client& other = open_resumable("other");
+  send_row(oldest);
+  send_row(other);
+  answer(worker);
+  CHECK(status(open({.id = "new"})) == 503);
+  disconnect(oldest);
+  disconnect(other);
+  CHECK(status(open({.id = "new"})) == 101);
+  run();
+  CHECK(stats().detached.value() == 1);
+  CHECK_FALSE(shared.names.find("oldest"));
+  CHECK(shared.names.find("other"));
+}
+
+TEST_CASE_METHOD(ResumeTest, "a stream that waits keeps its name") {
+  Client& first = open_resumable("kitchen");
+  send_row(first);
+  disconnect(first);
+  Client& other = open({.id = "kitchen"});
+  REQUIRE(other.error);
+  CHECK(other.error->status == 409);
+  CHECK(other.error->retry_after.has_value());
+}
+
+TEST_CASE_METHOD(ResumeTest, "the thread of a stream is found by its name") {
+  Client& first = open_resumable("kitchen");
+  send_row(first);
+  const StreamRequest request{.id = "kitchen", .resume = true, .resumption = Resumption{}};
+  CHECK(admission->thread_of(request) == std::nullopt);
+  ReturnBox others{io, 10, [](std::vector<Returned>&) {}};
+  const ThreadAdmission elsewhere(pipelines, {shared, others, *logged.log, 1, 2, nullptr});
+  CHECK(elsewhere.thread_of(request) == 0);
+}
