@@ -170,8 +170,10 @@ Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor exe
   StreamSocket socket(std::move(tcp), std::move(tls));
   RandomKeys random;
   const std::string key = random_key(random);
+  std::string listed(subprotocol);
+  if (request.resumption) listed += ", resume." + request.resumption->token;
   const std::string upgrade =
-      upgrade_request(url.host_field(), stream_target(request), key, access.fields());
+      upgrade_request(url.host_field(), stream_target(request), key, access.fields(), listed);
   const auto unsent = co_await write_all(socket, upgrade);
   if (unsent) co_return ConnectError{.message = address + reason_of(socket, unsent)};
   UpgradeAnswer answer(accept_of(key));

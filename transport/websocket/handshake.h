@@ -15,7 +15,7 @@ namespace millrace {
 std::string accept_of(std::string_view key);
 
 // The complete header of a client's request. `key` comes from random_key(); `fields` are complete
-// lines. `listed`: the subprotocol; empty: none.
+// lines. `listed`: the subprotocols; empty: none.
 std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key,
                             std::string_view fields = {}, std::string_view listed = subprotocol);
 std::string random_key(RandomKeys& random);
