@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/internal/resume/resumable_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+namespace cp = client_protocol;
+using Type = ServerMessage::Type;
+
+constexpr std::size_t longest_token = 4096;
+
+// The token becomes part of a field of HTTP.
+bool is_token(std::string_view text) {
+  return !text.empty() && text.size() <= longest_token &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f' && c != ','; });
+}
+
+bool has_place(Type type) {
+  return type == Type::result || type == Type::message || type == Type::flushed ||
+         type == Type::rejected || type == Type::closed;
+}
+
+}  // namespace
+
+void ResumableStream::open(const ServerMessage& ready, Time now) {
+  const bool frames = packets_ || ready.frame_bytes > 0;
+  if (!is_token(ready.resume) || !frames || ready.keep == 0) return;
+  token_ = ready.resume;
+  outgoing_.keep({.frames = ready.frames, .frame_bytes = ready.frame_bytes, .most = ready.keep});
+  order_.resumed(true, now);
+}
+
+bool ResumableStream::resume(const ServerMessage& ready, Time now) {
+  if (!ready.resumed || !outgoing_.resume(ready.frames, ready.commands)) return false;
+  token_ = is_token(ready.resume) ? ready.resume : "";
+  order_.resumed(*ready.resumed, now);
+  return true;
+}
+
+Resumption ResumableStream::resumption() const {
+  return {.token = token_,
+          .n = order_.next(),
+          .point = outgoing_.point(),
+          .results = order_.results(),
+          .flushed = order_.flushed(),
+          .set = outgoing_.options()};
+}
+
+ResumableStream::Verdict ResumableStream::receive(const ServerMessage& message) {
+  if (!can_resume()) return Verdict::deliver;
+  if (message.type == Type::ack) return receive(std::nullopt, message.point);
+  const bool counted = has_place(message.type) || (message.type == Type::error && message.n);
+  if (!counted) return Verdict::deliver;
+  if (!message.n) return Verdict::invalid;
+  MessageOrder::Place place{.n = *message.n};
+  if (message.type == Type::result) place.result = message.seq;
+  if (message.type == Type::flushed) place.flushed = message.seq;
+  return receive(place, message.point);
+}
+
+ResumableStream::Verdict ResumableStream::receive(const cp::ToClient& message) {
+  if (!can_resume()) return Verdict::deliver;
+  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number)
+    return receive(MessageOrder::Place{.n = result->number->n, .result = result->seq},
+                   result->number->point);
+  if (const auto* other = std::get_if<cp::Message>(&message); other && other->n)
+    return receive(MessageOrder::Place{.n = *other->n}, {});
+  return Verdict::invalid;
+}
+
+ResumableStream::Verdict ResumableStream::receive(const std::optional<MessageOrder::Place>& place,
+                                                  const std::optional<ResumePoint>& point) {
+  const Verdict verdict = place ? order_.receive(*place) : Verdict::drop;
+  if (verdict == Verdict::invalid) return verdict;
+  return point && !outgoing_.acknowledge(*point) ? Verdict::invalid : verdict;
+}
+
+bool ResumableStream::has_progressed() {
+  const Progress now{.messages = order_.next(),
+                     .acked_frames = outgoing_.point().frames,
+                     .acked_commands = outgoing_.point().commands,
+                     .frames = outgoing_.received_frames(),
+                     .commands = outgoing_.received_commands()};
+  return std::exchange(progress_, now) != now;
+}
+
+}  // namespace millrace
