@@ -36,6 +36,11 @@ struct ClientSettings {
   // answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at the
   // latest.
   Duration silence = std::chrono::seconds(30);
+  // Streams over ws:// and wss:// survive their connection, if the service allows it: the client
+  // connects again, and no frame and no result is lost or repeated.
+  bool resume = true;
+  // Time without a connection after which such a stream is lost.
+  Duration resume_window = std::chrono::seconds(15);
 };
 
 // A client of one service: opens streams, sends frames and receives results.
@@ -47,8 +52,9 @@ struct ClientSettings {
 //     if (const auto* result = std::get_if<client_event::Result>(&*event)) use(*result);
 //
 // Over ws:// and wss:// (TLS) each stream has its own connection. Over tcp:// (ZeroMQ) all streams
-// share one. The streams of a lost connection are lost; the next stream that is opened connects
-// again.
+// share one. If a connection over ws:// or wss:// is lost, its stream continues over another one
+// (client_event::Resumed, ClientSettings::resume). Otherwise the streams of a lost connection are
+// lost; the next stream that is opened connects again.
 //
 // The client's thread owns the connections and shares two queues with each stream: one of input,
 // one of events. Receive results while you send: if the queue of events is full, the stream is held

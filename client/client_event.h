@@ -13,7 +13,7 @@ namespace millrace {
 
 // The events of a stream that a client receives (docs/protocol.md). They are the same over each
 // transport. Result, Message, Flushed and Closed arrive in the order of the stream; Rejected,
-// Warned and Goaway may arrive before earlier results. Values: they own their data.
+// Warned, Goaway and Resumed may arrive before earlier results. Values: they own their data.
 namespace client_event {
 
 // The first event: the service has opened the stream.
@@ -77,6 +77,15 @@ struct Goaway {
   bool operator==(const Goaway&) const = default;
 };
 
+// The connection was lost, and the stream continues over another one, without a loss. Only over
+// WebSocket.
+struct Resumed {
+  // False: the service had no longer the stream, and has opened it anew. The model has lost its
+  // state.
+  bool kept = true;
+  bool operator==(const Resumed&) const = default;
+};
+
 // The last event, after every result: the totals of the stream.
 struct Closed {
   std::uint64_t frames = 0;  // without gaps
@@ -86,8 +95,9 @@ struct Closed {
 
 }  // namespace client_event
 
-using ClientEvent = std::variant<client_event::Opened, client_event::Result, client_event::Message,
-                                 client_event::Flushed, client_event::Rejected,
-                                 client_event::Warned, client_event::Goaway, client_event::Closed>;
+using ClientEvent =
+    std::variant<client_event::Opened, client_event::Result, client_event::Message,
+                 client_event::Flushed, client_event::Rejected, client_event::Warned,
+                 client_event::Goaway, client_event::Resumed, client_event::Closed>;
 
 }  // namespace millrace

@@ -7,9 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "schemas/client_codec.h"
-#include "schemas/server_messages.h"
-
 namespace millrace {
 namespace {
 
@@ -136,53 +133,35 @@ struct Receiver {
 
 void receive(StreamPipe& pipe, const cp::ToClient& message) { std::visit(Receiver{pipe}, message); }
 
-bool receive_bytes(StreamPipe& pipe, Bytes message) {
-  cp::Decoder decoder(message.size());
-  const auto decoded = decoder.to_client(message);
-  if (!decoded) return decoded.error() == WireError::unknown;  // a later version sends it: ignored
-  const bool known = (std::holds_alternative<cp::Result>(*decoded) ||
-                      std::holds_alternative<cp::Message>(*decoded));
-  if (known) receive(pipe, *decoded);
-  return known;
+bool is_complete(const ServerMessage& message) {
+  using Type = ServerMessage::Type;
+  if (message.type == Type::result) return message.kind != Answer::Kind::none;
+  if (message.type != Type::message) return true;
+  return message.kind != Answer::Kind::none && message.kind != Answer::Kind::error;
 }
 
-bool receive_text(StreamPipe& pipe, std::string_view text) {
+void receive(StreamPipe& pipe, ServerMessage& message) {
   using Type = ServerMessage::Type;
-  auto message = parse_server_message(text);
-  if (!message) return false;
-  switch (message->type) {
-    case Type::result:
-      if (message->kind == Answer::Kind::none) return false;
-      pipe.deliver(result_of(*message));
-      return true;
+  switch (message.type) {
+    case Type::result: return pipe.deliver(result_of(message));
     case Type::message:
-      if (message->kind == Answer::Kind::none || message->kind == Answer::Kind::error) return false;
-      pipe.deliver(client_event::Message{message->number, message->seq, answer_of(*message)});
-      return true;
+      return pipe.deliver(client_event::Message{message.number, message.seq, answer_of(message)});
     case Type::ready:
-      pipe.deliver(
-          client_event::Opened{message->stream, std::move(message->pipeline), message->frames});
-      return true;
-    case Type::flushed: receive(pipe, cp::Flushed{.mark = message->mark}); return true;
+      return pipe.deliver(
+          client_event::Opened{message.stream, std::move(message.pipeline), message.frames});
+    case Type::flushed: return receive(pipe, cp::Flushed{.mark = message.mark});
     case Type::rejected:
-      receive(pipe,
-              cp::Rejected{
-                  .code = message->code, .message = message->message, .frames = message->frames});
-      return true;
-    case Type::warning:
-      pipe.deliver(client_event::Warned{message->code, message->message});
-      return true;
-    case Type::error:
-      pipe.fail(StreamFailure::failed(message->code, message->message));
-      return true;
-    case Type::goaway: receive(pipe, cp::Goaway{.retry_after = message->retry_after}); return true;
+      return receive(
+          pipe,
+          cp::Rejected{.code = message.code, .message = message.message, .frames = message.frames});
+    case Type::warning: return pipe.deliver(client_event::Warned{message.code, message.message});
+    case Type::error: return pipe.fail(StreamFailure::failed(message.code, message.message));
+    case Type::goaway: return receive(pipe, cp::Goaway{.retry_after = message.retry_after});
     case Type::closed:
-      receive(pipe, cp::Closed{.frames = message->frames, .chunks = message->chunks});
-      return true;
+      return receive(pipe, cp::Closed{.frames = message.frames, .chunks = message.chunks});
     case Type::ack:
-    case Type::unknown: break;
+    case Type::unknown: return;
   }
-  return true;
 }
 
 StreamFailure refusal_of(const ConnectError& error) {

@@ -191,6 +191,11 @@ bool StreamPipe::abandoned() const {
   return abandoned_;
 }
 
+bool StreamPipe::has_ended() const {
+  const Lock lock(mutex_);
+  return ended();
+}
+
 void StreamPipe::close(client_event::Closed closed) {
   const Lock lock(mutex_);
   if (ended()) return;

@@ -70,6 +70,7 @@ class StreamPipe {
   // When the stream was held up, or when the user last took an event after that.
   Time held_up_since() const;
   bool abandoned() const;
+  bool has_ended() const;
   // The end of the stream: one of these two. Later events and ends are dropped.
   void close(client_event::Closed closed);
   void fail(StreamFailure why);

@@ -11,6 +11,8 @@
 
 namespace millrace {
 
+class WebsocketStream;
+
 // Streams over WebSocket, each with its own connection. Confined to the client's thread.
 class WebsocketTransport final : public Transport {
  public:
@@ -23,14 +25,13 @@ class WebsocketTransport final : public Transport {
   void stop() override;
 
  private:
-  class Stream;
-
-  Task<> serve(Stream& stream);
+  Task<> serve(WebsocketStream& stream);
 
   const Executor executor_;
   const CheckedAccess access_;
   const ClientSettings& settings_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
+  bool resumes_;  // false once the service has refused the parameter `resume`
+  std::unordered_map<std::uint64_t, std::unique_ptr<WebsocketStream>> streams_;
 };
 
 }  // namespace millrace

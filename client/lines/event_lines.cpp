@@ -105,6 +105,11 @@ void EventLines::add(const client_event::Goaway& goaway) {
   append("retry_after_ms", static_cast<std::uint64_t>(goaway.retry_after.count()));
 }
 
+void EventLines::add(const client_event::Resumed& resumed) {
+  begin("resumed");
+  line_ += resumed.kept ? R"(,"kept":true)" : R"(,"kept":false)";
+}
+
 void EventLines::add(const client_event::Closed& closed) {
   begin("closed");
   append("frames", closed.frames);

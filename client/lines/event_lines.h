@@ -42,6 +42,7 @@ class EventLines {
   void add(const client_event::Rejected& rejected);
   void add(const client_event::Warned& warned);
   void add(const client_event::Goaway& goaway);
+  void add(const client_event::Resumed& resumed);
   void add(const client_event::Closed& closed);
 
   std::string file_;    // the begin of each line: "{" and the members "file" and "channel"

@@ -12,8 +12,22 @@
 
 namespace millrace::test {
 
+// What a service of a test does. Called in the thread of the service.
+class Host {
+ public:
+  virtual ~Host() = default;
+  // The refusal of a request; empty: its connection is upgraded.
+  virtual std::string refuse(const std::string& request) = 0;
+  virtual Task<> serve(Connection& connection, std::string request) = 0;
+};
+
+inline std::string target_of(const std::string& request) {
+  return request.substr(4, request.find(' ', 4) - 4);
+}
+
 // A service on a free port of the loopback, with its own thread. Each connection is upgraded and
-// then runs a test's script, or gets a fixed answer to its request and is closed.
+// then runs a test's script, or gets a fixed answer to its request and is closed; or a host
+// decides.
 class ScriptedService {
  public:
   using Script = Task<> (*)(Connection& connection, std::string target);
@@ -21,6 +35,7 @@ class ScriptedService {
   explicit ScriptedService(Script script) : ScriptedService(script, "") {}
   // Answers every request with `answer`.
   explicit ScriptedService(std::string answer) : ScriptedService(nullptr, std::move(answer)) {}
+  explicit ScriptedService(Host& host) : ScriptedService(nullptr, "", &host) {}
   ~ScriptedService() { context_.stop(); }
 
   std::string url() const {
@@ -28,8 +43,9 @@ class ScriptedService {
   }
 
  private:
-  ScriptedService(Script script, std::string answer)
+  ScriptedService(Script script, std::string answer, Host* host = nullptr)
       : script_(script),
+        host_(host),
         answer_(std::move(answer)),
         acceptor_(context_, Tcp::endpoint(net::ip::address_v4::loopback(), 0)) {
     spawn(context_.get_executor(), accept());
@@ -50,22 +66,28 @@ class ScriptedService {
     const auto [error, size] =
         co_await net::async_read_until(socket, net::dynamic_buffer(request), "\r\n\r\n", no_throw);
     if (error) co_return;  // the client has already disconnected
-    if (script_ == nullptr) {
-      co_await net::async_write(socket, net::buffer(answer_), no_throw);
+    const std::string answer = host_ ? host_->refuse(request) : answer_;
+    if (script_ == nullptr && (!host_ || !answer.empty())) {
+      co_await net::async_write(socket, net::buffer(answer), no_throw);
       co_return;
     }
     constexpr std::string_view field = "Sec-WebSocket-Key: ";
     const std::size_t key = request.find(field) + field.size();
     Upgrade upgrade{.key = request.substr(key, request.find('\r', key) - key)};
-    std::string target = request.substr(4, request.find(' ', 4) - 4);
+    std::string target = target_of(request);
     std::string rest;
     const auto connection =
         co_await accept_websocket(std::move(socket), std::move(upgrade), std::move(rest), 1 << 20);
-    if (connection) co_await script_(*connection, std::move(target));
+    if (!connection) co_return;
+    if (host_)
+      co_await host_->serve(*connection, std::move(request));
+    else
+      co_await script_(*connection, std::move(target));
   }
 
   net::io_context context_{1};
   const Script script_;
+  Host* const host_;
   const std::string answer_;
   net::basic_socket_acceptor<Tcp, Executor> acceptor_;
   std::jthread thread_;  // the last member: it ends before the members that it uses

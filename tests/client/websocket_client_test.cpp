@@ -102,7 +102,7 @@ TEST_CASE("a stream's first and last events are its name and its totals") {
                                                        .answer = {Answer::Kind::json, "4"}});
   stream.end();
   (void)stream.next();
-  const std::string target = "/v1/stream?pipeline=default&id=mic";
+  const std::string target = "/v1/stream?pipeline=default&id=mic&resume=1";
   CHECK(stream.next() == ClientEvent(client_event::Closed{4, target.size()}));
   CHECK_FALSE(stream.next());
 }
@@ -159,7 +159,7 @@ TEST_CASE("a stream that asks for explanations has one with each result") {
   Client client(service.url());
   ClientStream stream = client.open({.explain = true});
   const auto explain = [&] { return std::get<Answered>(*stream.next()).explain; };
-  CHECK(explain() == R"({"slot":3, "target":"/v1/stream?pipeline=default&explain=1"})");
+  CHECK(explain() == R"({"slot":3, "target":"/v1/stream?pipeline=default&explain=1&resume=1"})");
   CHECK(explain().empty());
 }
 
