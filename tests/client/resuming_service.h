@@ -29,7 +29,8 @@ class ResumingService final : public Host {
     std::string refusal{};      // of each later connection; empty: none
     bool resumes = true;        // false: refuses the parameter `resume`, as an older service
     int silent = 0;             // the number of later connections that get no `ready`
-    int wrong = 0;              // the number of connections whose messages have wrong numbers
+    std::uint64_t goaway = 1 << 30;  // the row before which the service has to stop
+    int wrong = 0;                   // the number of connections whose messages have wrong numbers
   };
 
   explicit ResumingService(Options options) : options_(std::move(options)) {}
@@ -97,6 +98,9 @@ class ResumingService final : public Host {
     co_await send_text(connection, std::move(ready));
     while (epoch == epoch_) {
       for (; next < first_ + log_.size(); ++next) {
+        if (log_[next - first_].starts_with(R"({"type":"result","seq":)" +
+                                            std::to_string(options_.goaway) + ","))
+          co_await send_text(connection, R"({"type":"goaway","retry_after_ms":0})");
         std::string text = log_[next - first_];
         const std::uint64_t n = next + (options_.wrong > 0 ? 1 : 0);
         if (parsed->resume) text.insert(text.size() - 1, ",\"n\":" + std::to_string(n));
@@ -108,7 +112,10 @@ class ResumingService final : public Host {
       }
       const auto received = co_await connection.receive();
       const auto* message = std::get_if<Connection::Message>(&received);
-      if (const auto* end = std::get_if<Connection::Ended>(&received)) how_ended_ = end->code;
+      if (const auto* end = std::get_if<Connection::Ended>(&received)) {
+        how_ended_ = end->code;
+        if (end->code == close_codes::going_away) options_.forgets = true;
+      }
       if (!message) --options_.wrong;
       if (!message || epoch != epoch_) co_return;
       receive(*message);
@@ -184,8 +191,9 @@ class ResumingService final : public Host {
     const std::uint64_t seq = frames_++;
     places_.push_back({.seq = frames_, .frames = frames_, .commands = commands_, .begin = frames_});
     if (places_.size() > options_.lag) point_ = places_[places_.size() - 1 - options_.lag];
-    std::string result = R"({"type":"result","seq":)" + std::to_string(seq) + R"(,"data":")" + text;
-    result += R"(","ack":[)";
+    std::string result = R"({"type":"result","seq":)" + std::to_string(seq);
+    if (seq % 4 == 3) result += R"(,"flags":["LAST"])";
+    result += R"(,"data":")" + text + R"(","ack":[)";
     for (const std::uint64_t number : {point_.seq, point_.frames, point_.commands, point_.begin})
       append_number(result, number), result += ',';
     if (seq >= have_) log_.push_back(result + "0]}");

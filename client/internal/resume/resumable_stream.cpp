@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "chunker/row.h"
+
 namespace millrace {
 namespace {
 
@@ -37,6 +39,8 @@ bool ResumableStream::resume(const ServerMessage& ready, Time now) {
   if (!ready.resumed || !outgoing_.resume(ready.frames, ready.commands)) return false;
   token_ = is_token(ready.resume) ? ready.resume : "";
   order_.resumed(*ready.resumed, now);
+  should_move_ = false;
+  if (!*ready.resumed) goaway_ = false;  // it was another service's
   return true;
 }
 
@@ -52,20 +56,27 @@ Resumption ResumableStream::resumption() const {
 ResumableStream::Verdict ResumableStream::receive(const ServerMessage& message) {
   if (!can_resume()) return Verdict::deliver;
   if (message.type == Type::ack) return receive(std::nullopt, message.point);
-  const bool counted = has_place(message.type) || (message.type == Type::error && message.n);
-  if (!counted) return Verdict::deliver;
+  // Each connection has its own, and the user needs one.
+  if (message.type == Type::goaway && std::exchange(goaway_, true)) return Verdict::drop;
+  // An error is delivered whatever its number: messages before it may have been dropped.
+  if (!has_place(message.type)) return Verdict::deliver;
   if (!message.n) return Verdict::invalid;
   MessageOrder::Place place{.n = *message.n};
   if (message.type == Type::result) place.result = message.seq;
   if (message.type == Type::flushed) place.flushed = message.seq;
-  return receive(place, message.point);
+  const Verdict verdict = receive(place, message.point);
+  if (place.result) row_done(message.seq, message.flags);
+  return verdict;
 }
 
 ResumableStream::Verdict ResumableStream::receive(const cp::ToClient& message) {
   if (!can_resume()) return Verdict::deliver;
-  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number)
-    return receive(MessageOrder::Place{.n = result->number->n, .result = result->seq},
-                   result->number->point);
+  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number) {
+    const Verdict verdict = receive(
+        MessageOrder::Place{.n = result->number->n, .result = result->seq}, result->number->point);
+    row_done(result->seq, result->flags);
+    return verdict;
+  }
   if (const auto* other = std::get_if<cp::Message>(&message); other && other->n)
     return receive(MessageOrder::Place{.n = *other->n}, {});
   return Verdict::invalid;
@@ -76,6 +87,11 @@ ResumableStream::Verdict ResumableStream::receive(const std::optional<MessageOrd
   const Verdict verdict = place ? order_.receive(*place) : Verdict::drop;
   if (verdict == Verdict::invalid) return verdict;
   return point && !outgoing_.acknowledge(*point) ? Verdict::invalid : verdict;
+}
+
+void ResumableStream::row_done(std::uint64_t seq, std::uint8_t flags) {
+  should_move_ |= goaway_ && (flags & flag::last) != 0 && outgoing_.point().seq == seq + 1 &&
+                  !outgoing_.has_end();
 }
 
 bool ResumableStream::has_progressed() {
