@@ -82,6 +82,11 @@ bool FileStream::print_events() {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
       if (const auto* warned = std::get_if<client_event::Warned>(&*event))
         print_problem(output_, part_, "warning: " + warned->message);
+      if (const auto* resumed = std::get_if<client_event::Resumed>(&*event))
+        print_problem(output_, part_,
+                      resumed->kept ? "notice: the connection was lost; the stream continues"
+                                    : "notice: the connection was lost; the stream was opened "
+                                      "anew, and the model has lost its state");
       if (!print(output_.print(*event, source(), lines_.line(*event)))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
