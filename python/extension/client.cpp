@@ -23,7 +23,7 @@ namespace nb = nanobind;
 
 Duration positive(double seconds) {
   if (!(seconds > 0))
-    throw nb::value_error("taking, connect, keepalive and silence must be positive");
+    throw nb::value_error("taking, connect, keepalive, silence and resume_window must be positive");
   return duration_of(seconds);
 }
 
@@ -56,7 +56,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 void make_client(HeldClient* into, const std::string& url, const std::string& token,
                  const Headers& headers, const std::string& ca, std::size_t unsent,
                  std::size_t untaken, double taking, double connect, double keepalive,
-                 double silence) {
+                 double silence, bool resume, double resume_window) {
   if (unsent == 0 || untaken == 0) throw nb::value_error("unsent and untaken must be positive");
   new (into) HeldClient(url,
                         {.unsent = unsent,
@@ -64,7 +64,9 @@ void make_client(HeldClient* into, const std::string& url, const std::string& to
                          .taking = positive(taking),
                          .connect = positive(connect),
                          .keepalive = positive(keepalive),
-                         .silence = positive(silence)},
+                         .silence = positive(silence),
+                         .resume = resume,
+                         .resume_window = positive(resume_window)},
                         {.token = token, .headers = headers, .ca = ca});
 }
 
@@ -72,7 +74,8 @@ nb::tuple defaults() {
   const ClientSettings settings;
   return nb::make_tuple(settings.unsent, settings.untaken, seconds_of(settings.taking),
                         seconds_of(settings.connect), seconds_of(settings.keepalive),
-                        seconds_of(settings.silence));
+                        seconds_of(settings.silence), settings.resume,
+                        seconds_of(settings.resume_window));
 }
 
 using Number = std::optional<std::uint32_t>;

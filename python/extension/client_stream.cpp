@@ -64,6 +64,9 @@ struct AsTuple {
   nb::tuple operator()(const client_event::Goaway& goaway) const {
     return nb::make_tuple("goaway", seconds_of(goaway.retry_after));
   }
+  nb::tuple operator()(const client_event::Resumed& resumed) const {
+    return nb::make_tuple("resumed", resumed.kept);
+  }
   nb::tuple operator()(const client_event::Closed& closed) const {
     return nb::make_tuple("closed", closed.frames, closed.chunks);
   }

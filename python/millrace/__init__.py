@@ -32,7 +32,7 @@ from millrace.errors import (
     StreamRefused,
     WorkerError,
 )
-from millrace.events import Closed, Event, Flushed, Goaway, Message, Rejected, Result, Warned
+from millrace.events import Closed, Event, Flushed, Goaway, Message, Rejected, Result, Resumed, Warned
 from millrace.rows import ClientMessage, Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
@@ -69,6 +69,7 @@ __all__ = [
     "Refused",
     "Rejected",
     "Result",
+    "Resumed",
     "Row",
     "Rows",
     "ServiceGone",

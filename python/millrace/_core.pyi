@@ -11,7 +11,7 @@ from millrace.description import Welcome
 version: str
 row_fields: dict[str, Any]
 reasons: list[str]
-client_settings: tuple[int, int, float, float, float, float]
+client_settings: tuple[int, int, float, float, float, float, bool, float]
 
 def chunks(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
@@ -47,6 +47,8 @@ class Client:
         connect: float,
         keepalive: float,
         silence: float,
+        resume: bool,
+        resume_window: float,
     ) -> None: ...
     def close(self) -> None: ...
     def start(

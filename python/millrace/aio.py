@@ -166,7 +166,7 @@ class AsyncStream:
         return event
 
     async def __aiter__(self) -> AsyncIterator[Result | Message]:
-        """The results and the messages of workers, until the stream is over. Rejected, Warned and Goaway are logged;
+        """The results and the messages of workers, until the stream is over. Rejected, Warned, Goaway and Resumed are logged;
         ``next`` gives all events."""
         while event := await self.next():
             log_event(self.name, event)

@@ -10,7 +10,7 @@ from typing import Any
 from millrace import _core
 from millrace.access import core_client
 from millrace.errors import ClientError
-from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Warned, event_of, ready_of
+from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Resumed, Warned, event_of, ready_of
 from millrace.request import Frames, Request, json_of, mark_of, options_of, whole
 from millrace.settings import ClientSettings
 
@@ -23,6 +23,9 @@ def log_event(name: str, event: Event) -> None:
         _log.warning("stream %s: %s: %s", name, event.code, event.message)
     if isinstance(event, Goaway):
         _log.warning("stream %s: the service will end it soon; open it again after %g s", name, event.retry_after)
+    if isinstance(event, Resumed):
+        state = "it continues" if event.kept else "it was opened anew: the model has lost its state"
+        _log.info("stream %s: the connection was lost; %s", name, state)
 
 
 class Stream:
@@ -101,7 +104,7 @@ class Stream:
         return event
 
     def __iter__(self) -> Iterator[Result | Message]:
-        """The results and the messages of workers, until the stream is over. Rejected, Warned and Goaway are logged;
+        """The results and the messages of workers, until the stream is over. Rejected, Warned, Goaway and Resumed are logged;
         ``next`` gives all events."""
         while event := self.next():
             log_event(self.name, event)

@@ -76,6 +76,14 @@ class Goaway:
 
 
 @dataclasses.dataclass(frozen=True)
+class Resumed:
+    """The connection was lost, and the stream continues over another one, without a loss. If ``kept`` is False, the
+    service no longer had the stream: the model has lost its state. Only over WebSocket."""
+
+    kept: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Closed:
     """The last event: the number of frames, without gaps, and of rows with frames (``chunks``)."""
 
@@ -92,7 +100,7 @@ class Ready:
     frames: int
 
 
-Event: TypeAlias = Result | Message | Flushed | Rejected | Warned | Goaway | Closed
+Event: TypeAlias = Result | Message | Flushed | Rejected | Warned | Goaway | Resumed | Closed
 
 _JSON, _ERROR = 1, 4  # kinds of answers
 
@@ -118,6 +126,7 @@ _KINDS: dict[str, Callable[..., Event | Ready]] = {
     "rejected": Rejected,
     "warned": Warned,
     "goaway": Goaway,
+    "resumed": Resumed,
     "closed": Closed,
 }
 

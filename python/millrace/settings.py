@@ -6,7 +6,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClientSettings:
-    """Limits of a client: sizes in bytes per stream, times in seconds. Each must be positive."""
+    """Limits of a client: sizes in bytes per stream, times in seconds. Each number must be positive."""
 
     #: Bytes that wait to be written to the service. At this limit ``send`` waits.
     unsent: int = 64 << 10
@@ -23,3 +23,8 @@ class ClientSettings:
     #: host acknowledges sent bytes, or a message arrives. Over tcp://: it answers a heartbeat; the loss is detected
     #: at most 2 s later, and after 30 s of silence at the latest.
     silence: float = 30
+    #: True: streams over ws:// and wss:// survive their connection, if the service allows it. The client connects
+    #: again, and no frame and no result is lost or repeated (``Resumed``).
+    resume: bool = True
+    #: Time without a connection after which such a stream is lost.
+    resume_window: float = 15

@@ -136,7 +136,7 @@ class Asynchronous(ClientTest):
             with self.assertRaises(millrace.StreamRefused):
                 async with millrace.connect(url).open("elsewhere"):
                     pass
-            async with millrace.connect(url).open() as stream:
+            async with millrace.connect(url, millrace.ClientSettings(resume_window=0.5)).open() as stream:
                 waiting = asyncio.create_task(stream.next())
                 await asyncio.sleep(0)
                 self.served.stop(signal.SIGKILL)

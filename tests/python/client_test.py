@@ -98,7 +98,7 @@ class Errors(ClientTest):
                     self.assertEqual(caught.exception.code, "no_worker")
 
     def test_a_service_that_is_lost_is_an_error_of_every_stream(self):
-        streams = [millrace.Client(url).open() for url in self.urls()]
+        streams = [millrace.Client(url, millrace.ClientSettings(resume_window=0.5)).open() for url in self.urls()]
         self.served.stop(signal.SIGKILL)
         for stream in streams:
             with self.assertRaises(millrace.ConnectionLost):
@@ -193,7 +193,7 @@ class Errors(ClientTest):
                                          millrace.ClientSettings(connect=0.1))
                 with self.assertRaises(millrace.ConnectionLost):
                     client.open()
-        for wrong in ({"connect": 0}, {"taking": float("nan")}, {"unsent": 0}):
+        for wrong in ({"connect": 0}, {"taking": float("nan")}, {"unsent": 0}, {"resume_window": 0}):
             with self.assertRaises(ValueError):
                 millrace.Client("ws://127.0.0.1", millrace.ClientSettings(**wrong))
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams over WebSocket survive their connection: a proxy cuts it, and the results are those without a loss."""
+import asyncio
+import random
+import signal
+import unittest
+
+from clients import PIPELINE, ClientTest, comparable
+from cutting_proxy import CuttingProxy
+from harness import samples, wait_for
+
+import millrace
+from millrace import Closed, Resumed
+
+
+class LostConnections(ClientTest):
+    def proxy(self, limits=()):
+        proxy = CuttingProxy(self.served.port, limits)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def talk(self, proxy, seed=0):
+        """The events of a stream without Resumed, and their number."""
+        cuts = random.Random(seed)
+        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open(rate=16000) as stream:
+            position, frames = 0, samples(0, 16000)
+            while position < len(frames):
+                size = cuts.choice((1, 321, 3200, 5001))
+                stream.send(frames[position:position + size])
+                position += size
+            stream.flush(7)
+            stream.send(samples(16000, 3000))
+            stream.gap(500)
+            stream.set({"lang": "de"})
+            stream.send(samples(19500, 4000))
+            stream.reset()
+            stream.send(samples(23500, 100))
+            stream.end()
+            events = list(iter(stream.next, None))
+        kept = [event.kept for event in events if isinstance(event, Resumed)]
+        self.assertEqual(kept, [True] * len(kept))
+        return comparable([event for event in events if not isinstance(event, Resumed)]), len(kept)
+
+    def test_wherever_a_connection_is_cut_the_events_are_those_without_a_loss(self):
+        whole, losses = self.talk(self.proxy())
+        self.assertEqual((losses, whole[-1]), (0, Closed(23100, 17)))
+        drawn = random.Random(1)
+        resumed = 0
+        for seed in range(40):
+            proxy = self.proxy([drawn.randrange(700, 9000) for _ in range(3)])
+            with self.subTest(limits=proxy.limits):
+                events, losses = self.talk(proxy, seed)
+                self.assertEqual(events, whole)
+                resumed += losses
+        self.assertGreater(resumed, 40)
+
+    def test_a_loss_is_logged_and_waiting_for_results_goes_on(self):
+        proxy = self.proxy()
+        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open(id="mic") as stream, self.assertLogs("millrace", "INFO") as logs:
+            stream.send(samples(0, 1600))
+            results = iter(stream)
+            first = next(results)
+            proxy.cut()
+            stream.send(samples(1600, 1600))
+            self.assertEqual((first.seq, next(results).seq), (0, 1))
+        self.assertEqual(logs.output, ["INFO:millrace:stream mic: the connection was lost; it continues"])
+
+    def test_with_asyncio_a_stream_survives_too(self):
+        async def over(proxy):
+            async with millrace.connect(f"ws://127.0.0.1:{proxy.port}").open() as stream:
+                for packet in range(5):
+                    await stream.send(samples(1600 * packet, 1600))
+                    proxy.cut()
+                await stream.end()
+                return [result.seq async for result in stream]
+
+        self.assertEqual(asyncio.run(over(self.proxy())), [0, 1, 2, 3, 4, 5])
+
+    def test_a_stream_that_a_restarted_service_does_not_have_is_opened_anew_or_lost(self):
+        proxy = self.proxy()
+        stream = millrace.Client(f"ws://127.0.0.1:{proxy.port}").open()
+        stream.send(samples(0, 1600))
+        next(iter(stream))
+        self.served.stop(signal.SIGKILL)
+        self.served = self.service(PIPELINE)
+        self.tap(self.served, "default", "--data", "crc32c")
+        proxy.to = self.served.port
+        with self.assertRaisesRegex(millrace.ConnectionLost, "no longer has the stream: refused as unknown_stream"):
+            list(stream)
+
+    def test_without_resume_a_loss_is_an_exception(self):
+        proxy = self.proxy()
+        stream = millrace.Client(f"ws://127.0.0.1:{proxy.port}", millrace.ClientSettings(resume=False)).open()
+        proxy.cut()
+        with self.assertRaises(millrace.ConnectionLost):
+            stream.next()
+        wait_for(lambda: not self.served.streams(), "the stream to end")
+
+
+if __name__ == "__main__":
+    unittest.main()
