@@ -18,7 +18,7 @@ namespace {
 
 using net::experimental::awaitable_operators::operator&&;
 using Kind = Connection::Kind;
-using Verdict = ResumableStream::Verdict;
+using Verdict = ResumingStream::Verdict;
 
 constexpr int checks = 8;                  // checks of the other host within `silence`
 constexpr std::size_t frame_overhead = 6;  // least bytes of a WebSocket frame besides its payload
@@ -32,7 +32,7 @@ std::string reason_of(const Connection::Ended& ended) {
 }  // namespace
 
 StreamConnection::StreamConnection(Executor executor, std::unique_ptr<Connection> connection,
-                                   StreamPipe& pipe, ResumableStream& state, Asked asked,
+                                   StreamPipe& pipe, ResumingStream& state, Asked asked,
                                    const ClientSettings& settings, Duration answer)
     : executor_(executor),
       connection_(std::move(connection)),

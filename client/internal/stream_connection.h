@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "client/client.h"
-#include "client/internal/resume/resumable_stream.h"
+#include "client/internal/resume/resuming_stream.h"
 #include "client/internal/stream_pipe.h"
 #include "transport/websocket/connection.h"
 
@@ -28,7 +28,7 @@ class StreamConnection {
   // `pipe`, `state` and `settings` outlive this object. `answer`: the time for `ready` of a stream
   // that is resumed.
   StreamConnection(Executor executor, std::unique_ptr<Connection> connection, StreamPipe& pipe,
-                   ResumableStream& state, Asked asked, const ClientSettings& settings,
+                   ResumingStream& state, Asked asked, const ClientSettings& settings,
                    Duration answer);
 
   // Returns when the connection has ended.
@@ -69,7 +69,7 @@ class StreamConnection {
   const Executor executor_;
   const std::unique_ptr<Connection> connection_;
   StreamPipe& pipe_;
-  ResumableStream& state_;
+  ResumingStream& state_;
   const Asked asked_;
   const ClientSettings& settings_;
   const Time answer_due_;

@@ -7,7 +7,7 @@
 
 #include "client/client.h"
 #include "client/internal/resume/reconnects.h"
-#include "client/internal/resume/resumable_stream.h"
+#include "client/internal/resume/resuming_stream.h"
 #include "client/internal/stream_connection.h"
 #include "client/internal/stream_pipe.h"
 #include "transport/websocket/client.h"
@@ -49,7 +49,7 @@ class WebsocketStream {
   StreamRequest request_;
   const ClientSettings& settings_;
   bool& resumes_;
-  ResumableStream state_;
+  ResumingStream state_;
   Reconnects reconnects_;
   Timer timer_;                                   // cancelled to wake the coroutine that waits
   std::unique_ptr<StreamConnection> connection_;  // the newest

@@ -20,11 +20,11 @@ namespace millrace {
 // resume sends no token: then nothing is kept and each message is delivered.
 //
 // Does no I/O. Confined to the client's thread.
-class ResumableStream {
+class ResumingStream {
  public:
   using Verdict = MessageOrder::Verdict;
 
-  explicit ResumableStream(bool packets) : packets_(packets), outgoing_(packets) {}
+  explicit ResumingStream(bool packets) : packets_(packets), outgoing_(packets) {}
 
   // `ready` over the first connection.
   void open(const ServerMessage& ready, Time now);

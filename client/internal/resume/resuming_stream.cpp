@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/internal/resume/resumable_stream.h"
+#include "client/internal/resume/resuming_stream.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,7 +27,7 @@ bool has_place(Type type) {
 
 }  // namespace
 
-void ResumableStream::open(const ServerMessage& ready, Time now) {
+void ResumingStream::open(const ServerMessage& ready, Time now) {
   const bool frames = packets_ || ready.frame_bytes > 0;
   if (!is_token(ready.resume) || !frames || ready.keep == 0) return;
   token_ = ready.resume;
@@ -35,7 +35,7 @@ void ResumableStream::open(const ServerMessage& ready, Time now) {
   order_.resumed(true, now);
 }
 
-bool ResumableStream::resume(const ServerMessage& ready, Time now) {
+bool ResumingStream::resume(const ServerMessage& ready, Time now) {
   if (!ready.resumed || !outgoing_.resume(ready.frames, ready.commands)) return false;
   token_ = is_token(ready.resume) ? ready.resume : "";
   order_.resumed(*ready.resumed, now);
@@ -44,7 +44,7 @@ bool ResumableStream::resume(const ServerMessage& ready, Time now) {
   return true;
 }
 
-Resumption ResumableStream::resumption() const {
+Resumption ResumingStream::resumption() const {
   return {.token = token_,
           .n = order_.next(),
           .point = outgoing_.point(),
@@ -53,7 +53,7 @@ Resumption ResumableStream::resumption() const {
           .set = outgoing_.options()};
 }
 
-ResumableStream::Verdict ResumableStream::receive(const ServerMessage& message) {
+ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
   if (!can_resume()) return Verdict::deliver;
   if (message.type == Type::ack) return receive(std::nullopt, message.point);
   // Each connection has its own, and the user needs one.
@@ -69,7 +69,7 @@ ResumableStream::Verdict ResumableStream::receive(const ServerMessage& message) 
   return verdict;
 }
 
-ResumableStream::Verdict ResumableStream::receive(const cp::ToClient& message) {
+ResumingStream::Verdict ResumingStream::receive(const cp::ToClient& message) {
   if (!can_resume()) return Verdict::deliver;
   if (const auto* result = std::get_if<cp::Result>(&message); result && result->number) {
     const Verdict verdict = receive(
@@ -82,19 +82,19 @@ ResumableStream::Verdict ResumableStream::receive(const cp::ToClient& message) {
   return Verdict::invalid;
 }
 
-ResumableStream::Verdict ResumableStream::receive(const std::optional<MessageOrder::Place>& place,
-                                                  const std::optional<ResumePoint>& point) {
+ResumingStream::Verdict ResumingStream::receive(const std::optional<MessageOrder::Place>& place,
+                                                const std::optional<ResumePoint>& point) {
   const Verdict verdict = place ? order_.receive(*place) : Verdict::drop;
   if (verdict == Verdict::invalid) return verdict;
   return point && !outgoing_.acknowledge(*point) ? Verdict::invalid : verdict;
 }
 
-void ResumableStream::row_done(std::uint64_t seq, std::uint8_t flags) {
+void ResumingStream::row_done(std::uint64_t seq, std::uint8_t flags) {
   should_move_ |= goaway_ && (flags & flag::last) != 0 && outgoing_.point().seq == seq + 1 &&
                   !outgoing_.has_end();
 }
 
-bool ResumableStream::has_progressed() {
+bool ResumingStream::has_progressed() {
   const Progress now{.messages = order_.next(),
                      .acked_frames = outgoing_.point().frames,
                      .acked_commands = outgoing_.point().commands,
