@@ -82,7 +82,6 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
                 .keep = settings_.keep,
                 .resume = token,
                 .resumed = resumed});
-  if (resumed) stream_->count_resumed(*resumed);
   if (stream_->has_goaway() && !over_) client.goaway();
   shelf_.give_from(n, client);
   client_ = &client;
