@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/ring.h"
 #include "streams/stream_settings.h"
@@ -39,19 +40,20 @@ class ResumePoints {
   }
   std::uint64_t commands() const { return commands_; }  // that have arrived
 
-  // The event of the oldest waiting command has entered the chunker. `closes`: it ends a segment.
+  // The event of the oldest waiting command has entered the chunker. `closes`: it ends a segment,
+  // whose last row is not cut yet.
   void fed(bool closes) {
     if (waiting_.empty()) return;
-    before_closing_ = closes ? waiting_.front() : commands_;
+    if (closes) closing_ = waiting_.front();
     waiting_.pop_front();
   }
 
-  // A row was cut. `begin`: the position of the first frame that later rows need. `closing`: the
-  // event that ends its segment, added last, yields further rows: it has its effect after this one.
-  void cut(std::uint64_t seq, std::uint64_t begin, bool is_last, bool closing) {
+  // A row was cut. `begin`: the position of the first frame that later rows need. A command that
+  // ends a segment has its effect with the last row of it.
+  void cut(std::uint64_t seq, std::uint64_t begin, bool is_last) {
+    if (is_last) closing_.reset();
     const std::uint64_t fed = waiting_.empty() ? commands_ : waiting_.front();
-    const std::uint64_t commands = closing && before_closing_ < fed ? before_closing_ : fed;
-    places_.push_back({{seq + 1, begin, commands}, is_last});
+    places_.push_back({{seq + 1, begin, closing_.value_or(fed)}, is_last});
   }
   // The oldest row that was cut is done.
   void done() {
@@ -74,10 +76,10 @@ class ResumePoints {
 
   const std::uint64_t longest_;
   std::uint64_t commands_ = 0;
-  std::uint64_t before_closing_ = 0;  // commands before the one that was fed last, if that closes
-  Ring<std::uint64_t> waiting_;       // numbers of commands whose events wait
-  Ring<Entry> places_;                // before the rows that are not done, and before the next one
-  Place segment_;                     // the begin of the segment of the first of them
+  std::optional<std::uint64_t> closing_;  // number of the command that ends the current segment
+  Ring<std::uint64_t> waiting_;           // numbers of commands whose events wait
+  Ring<Entry> places_;  // before the rows that are not done, and before the next one
+  Place segment_;       // the begin of the segment of the first of them
 };
 
 }  // namespace millrace

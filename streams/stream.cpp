@@ -176,9 +176,7 @@ void Stream::cut_rows(Time now) {
     if (auto row = cutter_.next(waited, now, tap_.get())) {
       ended_ |= row->row.is(flag::end);
       if (tap_) tap_->row(row->row);
-      if (points_)
-        points_->cut(row->row.seq, cutter_.resume_position(), row->row.is(flag::last),
-                     cutter_.is_closing());
+      if (points_) points_->cut(row->row.seq, cutter_.resume_position(), row->row.is(flag::last));
       row->notify_batched = needs_batched();
       if (posts_) row->posts = posts_->carry(row->row.seq);
       const Row cut = row->row;
@@ -188,10 +186,10 @@ void Stream::cut_rows(Time now) {
       return;
     } else {
       const auto [event, arrived] = intake_.take(cutter_.frames_until_next(tap_.get()));
-      if (points_ && is_command(event)) points_->fed(!event.has_text());
       const bool posted = event.has_text();
       const std::string_view text = posted ? posts_->next() : std::string_view();
       cutter_.add(event, arrived, tap_.get(), std::as_bytes(std::span(text)));
+      if (points_ && is_command(event)) points_->fed(cutter_.is_closing());
       if (posted) posts_->feed(cutter_.position(), event.kind == Kind::set);
       if (client_follows() && cutter_.speech_began()) report([&] { report_speech(); }, now);
     }
