@@ -258,8 +258,9 @@ void Stream::done(RowDone done, Time now) {
   links_.stats.done(done.at);
   waits_.done(done.at);
   if (done.answer.endpoint) cutter_.on_worker_endpoint(done.seq);
-  // The client still needs the flush of this row until it has received `flushed`.
-  if (points_ && !row.mark) points_->done();
+  // The client still needs the flush of this row until it has received `flushed`, and its end until
+  // it has received `closed`.
+  if (points_ && !row.mark && !row.is(flag::end)) points_->done();
   try {
     deliver(row, done);
   } catch (const std::bad_alloc&) {
