@@ -69,11 +69,13 @@ void Intake::begin_at(const ResumeSettings& resume) {
   resuming_ = std::make_unique<Resuming>();
   resuming_->skip = start.skip;
   position_ = start.begin - start.skip;
-  input_ = drained_ = start.frames;
+  input_ = start.frames;
   if (settings_.format.format == SampleFormat::opus) {
-    input_ = drained_ = counts_.input_frames(position_);
+    input_ = counts_.input_frames(position_);  // packets are multiples of 2.5 ms
+    input_ -= input_ % static_cast<std::uint64_t>(converter_.input_rate() / 400);
     resuming_->packets.emplace(start.frames, input_);
   }
+  begin_conversion();
   assert(position_ == counts_.position(input_));
 }
 
@@ -141,8 +143,16 @@ void Intake::drain(Time now) {
             settings_.type.bytes());
   const Appended converted = converter_.drain(drained_, sink);
   add_converted(converted, to_skip - skip(), apart, now);
-  drained_ = input_;
+  begin_conversion();
   assert(position_ == counts_.position(input_));
+}
+
+void Intake::begin_conversion() {
+  drained_ = input_;
+  if (!resuming_ || first_input_at(position_) == input_) return;
+  auto& drained = resuming_->drained;
+  if (!drained.empty() && drained.back().position == position_) drained.pop_back();
+  drained.push_back(Drained{position_, input_});
 }
 
 bool Intake::in_range(std::uint64_t input_frames) const {
@@ -153,10 +163,11 @@ bool Intake::in_range(std::uint64_t input_frames) const {
 // Requires: in_range(input_frames).
 void Intake::lose(std::uint64_t client_frames, std::uint64_t input_frames, Cause cause, Time now) {
   drain(now);
-  drained_ = input_ += input_frames;
+  input_ += input_frames;
   if (auto* packets = this->packets()) packets->add(client_frames, input_frames);
   std::uint64_t lost = counts_.position(input_) - position_;
   position_ += lost;
+  begin_conversion();
   if (const std::uint64_t skipped = std::min(skip(), lost)) {
     resuming_->skip -= skipped;
     lost -= skipped;
@@ -221,9 +232,15 @@ void Intake::reject_partial_frame() {
 }
 
 // A frame of the pipeline begins in the last frame of the input before it.
+std::uint64_t Intake::first_input_at(std::uint64_t position) const {
+  const std::uint64_t input = position > 0 ? counts_.input_frames(position - 1) + 1 : 0;
+  return counts_.position(input) > position ? input - 1 : input;
+}
+
 void Intake::locate(ResumePoint& place) const {
-  std::uint64_t input = place.begin > 0 ? counts_.input_frames(place.begin - 1) + 1 : 0;
-  if (counts_.position(input) > place.begin) --input;
+  std::uint64_t input = first_input_at(place.begin);
+  for (std::size_t i = 0; i < resuming_->drained.size(); ++i)
+    if (resuming_->drained[i].position == place.begin) input = resuming_->drained[i].input;
   place.frames = input;
   if (const auto* packets = this->packets()) {
     const auto packet = packets->at(input);
@@ -234,6 +251,8 @@ void Intake::locate(ResumePoint& place) const {
 }
 
 void Intake::forget(std::uint64_t position) {
+  auto& drained = resuming_->drained;
+  while (!drained.empty() && drained.front().position < position) drained.pop_front();
   auto* packets = this->packets();
   if (packets && position > 0) packets->forget(counts_.input_frames(position - 1));
 }

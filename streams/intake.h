@@ -120,12 +120,20 @@ class Intake {
 
  private:
   class Sink;
+  struct Drained {
+    std::uint64_t position = 0;
+    std::uint64_t input = 0;
+  };
   struct Resuming {
     std::optional<PacketCounts> packets;  // nullopt: frames of the client are input frames
     std::uint64_t skip = 0;  // frames still to drop before the place where the stream continues
+    // Where conversion began anew, if earlier input frames have the same position.
+    Ring<Drained> drained{};
   };
 
   void begin_at(const ResumeSettings& resume);
+  void begin_conversion();
+  std::uint64_t first_input_at(std::uint64_t position) const;
   const PacketCounts* packets() const {
     return resuming_ && resuming_->packets ? &*resuming_->packets : nullptr;
   }
