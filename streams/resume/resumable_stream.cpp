@@ -46,9 +46,11 @@ std::string_view ResumableStream::misfit(const Resumption& resumption) const {
   if (resumption.point.seq > stream_->next_row()) return "seq";
   if (resumption.point.frames > received.frames) return "from";
   if (resumption.point.commands > received.commands) return "commands";
-  if (resumption.point.begin > stream_->position()) return "begin";
-  if (resumption.results > stream_->next_row()) return "have";
-  if (resumption.flushed > stream_->next_row()) return "flushed";
+  // The client of a stream that was opened anew may have more than was repeated so far.
+  if (resumption.point.begin > std::max(stream_->position(), stream_->resume_point().begin))
+    return "begin";
+  if (resumption.results > std::max(stream_->next_row(), settings_.results)) return "have";
+  if (resumption.flushed > std::max(stream_->next_row(), settings_.flushed)) return "flushed";
   return {};
 }
 
