@@ -65,6 +65,8 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
   if (detached_since_) home_.returned(*this);
   detached_since_.reset();
   full_since_.reset();
+  acknowledged_ = {};  // the newest one may be lost
+  acknowledged_at_ = {};
   stream_->drop_partial_frame();
   n = std::max(n, shelf_.first());
   shelf_.acknowledge(n);
