@@ -171,8 +171,10 @@ void ResumableStream::used(std::uint32_t epoch) {
 void ResumableStream::acknowledge(std::uint64_t n, Time now) {
   if (n > shelf_.next())
     return stream_->fail(ErrorCode::schema, "ack: no message has this number yet", now);
+  if (n <= shelf_.first()) return;
   const bool was_full = full();
-  shelf_.acknowledge(std::max(n, shelf_.first()));
+  shelf_.acknowledge(n);
+  full_since_.reset();
   if (was_full && !full()) stream_->written(0, now);
 }
 
