@@ -192,10 +192,10 @@ void ResumableStream::check(Time now) {
 void ResumableStream::send_ack(Time now) {
   if (now - acknowledged_at_ < ack_period) return;
   const ResumePoint point = stream_->resume_point();
+  stream_->forget_before(point);
   if (point == acknowledged_) return;
   acknowledged_ = point;
   acknowledged_at_ = now;
-  stream_->forget_before(point);
   client_->acknowledged(point);
 }
 
