@@ -57,7 +57,7 @@ class ClientLink final : public StreamInput {
   void disconnected(ConnectionEnd how, Time now) override {
     if (ResumableStream* owner = std::exchange(owner_, nullptr)) owner->connection_ended(how, now);
   }
-  bool paused() const override { return owner_ && owner_->stream_->paused(); }
+  bool paused() const override { return owner_ && owner_->paused(); }
   std::uint64_t credit() const override { return owner_ ? owner_->stream_->credit() : 0; }
   bool overrun() const override { return owner_ && owner_->stream_->overrun(); }
   void tick(Time now) override {

@@ -95,8 +95,11 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
 }
 
 void ResumableStream::keep(ClientShelf::Kept message) {
+  const bool needed = needs_acknowledgement();
   shelf_.add(std::move(message));
-  if (client_) shelf_.give_last(*client_);
+  if (!client_) return;
+  shelf_.give_last(*client_);
+  if (!needed && needs_acknowledgement() && stream_->paused()) client_->resume();
 }
 
 void ResumableStream::result(const ResultHead& head, const Answer& answer) {
@@ -116,7 +119,7 @@ void ResumableStream::message(const MessageHead& head, const Answer& message) {
 }
 
 bool ResumableStream::full() const {
-  return shelf_.bytes() >= settings_.buffer || (client_ && client_->full());
+  return needs_acknowledgement() || (client_ && client_->full());
 }
 
 void ResumableStream::flushed(std::uint64_t mark, std::uint64_t seq) {
@@ -182,7 +185,7 @@ void ResumableStream::check(Time now) {
   if (dropped_ > 0) stream_->written(std::exchange(dropped_, 0), now);
   if (over_) return;
   send_ack(now);
-  if (shelf_.bytes() < settings_.buffer) return full_since_.reset();
+  if (!needs_acknowledgement()) return full_since_.reset();
   if (!full_since_) full_since_ = now;
   if (now - *full_since_ > settings_.stall)
     stream_->fail(ErrorCode::slow_reader,

@@ -37,7 +37,8 @@ class ResumeHome {
 // connection. Without a connection the stream continues: its results are kept.
 //
 // While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
-// the client then acknowledges nothing for `stall`, the stream fails.
+// the client then acknowledges nothing for `stall`, the stream fails. Until then its client is not
+// paused: the acknowledgement comes after at most `keep` frames.
 //
 // Confined to one thread.
 class ResumableStream final : public ClientOutput {
@@ -104,10 +105,12 @@ class ResumableStream final : public ClientOutput {
   friend class ClientLink;
 
   void keep(ClientShelf::Kept message);
+  bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
   // From the link of the current connection.
   void used(std::uint32_t epoch);
   void acknowledge(std::uint64_t n, Time now);
   void check(Time now);
+  bool paused() const { return stream_->paused() && !needs_acknowledgement(); }
   void written(std::size_t results, Time now);
   void connection_ended(ConnectionEnd how, Time now);
   void report_written(std::size_t results, Time now);
