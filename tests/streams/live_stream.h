@@ -41,12 +41,15 @@ struct LiveStream {
                                   .longest_post = 250,
                                   .opened = at(0)}) {}
 
+  // `output`: the stream's client instead of `client`, if not null.
   explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100,
-                      std::unique_ptr<StreamTap> tap = {})
+                      std::unique_ptr<StreamTap> tap = {}, const ResumeSettings* resume = nullptr,
+                      ClientOutput* output = nullptr)
       : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.chunk.width()), spare_blocks,
              stats.buffer),
         stream(settings, {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size},
-               client, {}, std::move(tap)) {}
+               output ? *output : client, {}, std::move(tap), resume),
+        answered(resume ? resume->start.seq : 0) {}
 
   void send(std::size_t frames) {
     std::vector<std::int16_t> values(frames);
@@ -118,8 +121,8 @@ struct LiveStream {
   Time now = at(0);
   std::int16_t next = 1;
   std::size_t batched = 0;  // rows that the lane has put into batches
-  std::uint64_t answered = 0;
-  bool writes = true;  // each answer at once
+  std::uint64_t answered;   // rows that the lane has done, those before an open anew included
+  bool writes = true;       // each answer at once
 };
 
 }  // namespace millrace::test

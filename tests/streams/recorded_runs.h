@@ -95,8 +95,8 @@ class RandomAudio {
 // A stream whose rows are done as soon as they are ready. Records their frames by position.
 class RecordedRuns {
  public:
-  explicit RecordedRuns(const StreamSettings& settings)
-      : live(settings), frame_bytes_(settings.type.bytes()) {}
+  explicit RecordedRuns(const StreamSettings& settings, const ResumeSettings* resume = nullptr)
+      : live(settings, 100, {}, resume), frame_bytes_(settings.type.bytes()) {}
 
   // Call it after each message.
   void serve() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,9 +33,15 @@ class CapturedRows : public StreamHost {
 // Records the messages of a stream to its client, a line each: "result 0 text", "message 0 at 5
 // text", "flushed 7", "rejected values 3", "error no_worker", "closed 100 2", "resume". With
 // follows_rows() also "speech", "segment 3 at 25", "settled 24"; the last only when it changes.
+// What a client that resumes receives in addition has members of its own.
 class CapturedClient : public ClientOutput {
  public:
-  void ready(const StreamReady&) override {}
+  void ready(const StreamReady& ready) override {
+    frames = ready.frames;
+    commands = ready.commands;
+    resumed = ready.resumed;
+    token = ready.resume;
+  }
   void result(const ResultHead& head, const Answer& answer) override {
     if (has_no_memory) throw std::bad_alloc();
     said.push_back("result " + std::to_string(head.seq) + " " + answer.data);
@@ -78,6 +85,8 @@ class CapturedClient : public ClientOutput {
   }
   void drop_queued() override {}
   std::size_t reclaimable() const override { return 0; }
+  void number(const MessageNumber& number) override { numbers.push_back(number); }
+  void acknowledged(const ResumePoint& point) override { points.push_back(point); }
   void resume() override { said.push_back("resume"); }
   void credit_available() override { ++credits_available; }
 
@@ -93,6 +102,12 @@ class CapturedClient : public ClientOutput {
   std::size_t endpoints = 0;                        // segments that an endpoint ended
   std::uint64_t settled_frames = 0;
   bool has_no_memory = false;  // for results and messages
+  // Of the ready message.
+  std::uint64_t frames = 0, commands = 0;
+  std::optional<bool> resumed;
+  std::string token;
+  std::vector<MessageNumber> numbers;  // of the messages so far
+  std::vector<ResumePoint> points;     // of the acknowledgements
 };
 
 }  // namespace millrace::test

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams that wait for a connection.
+#include <catch2/catch.hpp>
+
+#include "tests/streams/resume/resumed_stream.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+
+TEST_CASE_METHOD(ResumedStream, "a waiting stream continues and ends after the window") {
+  send(10);
+  lose();
+  answer(1);
+  CHECK(kept->reclaimable() > 0);
+  home->sweep(at(0) + window - 1ms);
+  CHECK(is_there());
+  home->sweep(at(0) + window);
+  CHECK_FALSE(is_there());
+  CHECK_FALSE(live.stream.connected());
+  CHECK(live.rows().back()[5] == (flag::last | flag::end | flag::abort));
+  CHECK(live.stats.detached.value() == 0);
+  CHECK_FALSE(waiting.take_oldest("asr"));
+}
+
+TEST_CASE_METHOD(ResumedStream, "the window begins anew with each loss") {
+  send(10);
+  lose();
+  live.now += 14s;
+  connect(1);
+  home->sweep(at(0) + window);
+  CHECK(is_there());
+  send(1);
+  lose();
+  home->sweep(at(0) + 14s + window - 1ms);
+  CHECK(is_there());
+  home->sweep(at(0) + 14s + window);
+  CHECK_FALSE(is_there());
+}
+
+TEST_CASE_METHOD(ResumedStream, "a waiting stream is in the list of the process") {
+  send(10);
+  CHECK_FALSE(waiting.take_oldest("asr"));
+  live.now += 5s;
+  lose();
+  const auto entry = waiting.take_oldest("asr");
+  REQUIRE(entry);
+  CHECK(entry->since == at(5000));
+  CHECK(entry->key == key_of(1));
+  CHECK(entry->thread == 3);
+}
+
+TEST_CASE_METHOD(ResumedStream, "a stream that has a connection again is not in the list") {
+  send(10);
+  lose();
+  CHECK(home->claim(key_of(1)) == kept);
+  connect(1);
+  CHECK_FALSE(waiting.take_oldest("asr"));
+  CHECK(home->claim(key_of(1)) == kept);
+}
+
+TEST_CASE_METHOD(ResumedStream, "a stream whose slot was taken is gone for its client") {
+  send(10);
+  lose();
+  CHECK(waiting.take_oldest("asr"));
+  CHECK(home->claim(key_of(1)) == nullptr);
+  CHECK_FALSE(is_there());
+  CHECK_FALSE(live.stream.connected());
+}
+
+TEST_CASE_METHOD(ResumedStream, "a waiting stream is ended when its slot is needed") {
+  send(10);
+  home->end_waiting(key_of(1));
+  CHECK(is_there());
+  lose();
+  home->end_waiting(key_of(2));
+  CHECK(is_there());
+  home->end_waiting(key_of(1));
+  CHECK_FALSE(is_there());
+}
+
+TEST_CASE_METHOD(ResumedStream, "an unknown stream is not found") {
+  CHECK(home->find(key_of(1)) == kept);
+  CHECK(home->find(key_of(2)) == nullptr);
+  CHECK(home->claim(key_of(2)) == nullptr);
+}
+
+TEST_CASE_METHOD(ResumedStream, "a service that stops ends the waiting streams") {
+  send(10);
+  lose();
+  home->drain();
+  CHECK_FALSE(is_there());
+}
+
+TEST_CASE_METHOD(ResumedStream, "while the service stops a stream ends with its connection") {
+  send(10);
+  home->drain();
+  CHECK(is_there());
+  lose();
+  CHECK_FALSE(is_there());
+}
+
+TEST_CASE_METHOD(ResumedStream, "the stream ends with the streams of its thread") {
+  send(10);
+  home.reset();
+  CHECK_FALSE(live.stream.connected());
+  link().stream->frames(bytes_of<std::int16_t>({1}), live.now);
+  CHECK(live.stream.received().frames == 10);
+}
