@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/result_head.h"
 #include "base/ring.h"
-#include "streams/stream_settings.h"
 
 namespace millrace {
 
@@ -26,10 +26,11 @@ class ResumePoints {
     std::uint64_t commands = 0;  // commands with an effect before it
   };
 
-  explicit ResumePoints(const ResumeSettings& settings)
-      : longest_(settings.longest_segment),
-        commands_(settings.start.commands),
-        segment_{settings.start.seq, settings.start.begin, settings.start.commands} {
+  // `longest`: the most frames of a short segment.
+  ResumePoints(const ResumePoint& start, std::uint64_t longest)
+      : longest_(longest),
+        commands_(start.commands),
+        segment_{start.seq, start.begin, start.commands} {
     places_.push_back({segment_, true});
   }
 

@@ -36,7 +36,9 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
       cutter_(settings_, links_, resume ? resume->open_event() : Event()),
       intake_(settings_, links_, client, cutter_.frames(), resume),
       tap_(std::move(tap)),
-      points_(resume ? std::make_unique<ResumePoints>(*resume) : nullptr),
+      points_(resume ? std::make_unique<ResumePoints>(
+                           resume->start, repeats_bodies(settings_) ? resume->longest_segment : 0)
+                     : nullptr),
       unwritten_(links.stats),
       waits_(settings_) {
   assert(settings_.frames_limit >= settings_.chunk.width());

@@ -49,9 +49,17 @@ struct StreamSettings {
   Time opened{};
 };
 
+// True if the bodies of a segment are the same when it is cut again as the first of its run.
+inline bool repeats_bodies(const StreamSettings& settings) {
+  const ChunkRule& rule = settings.chunk;
+  const bool one_size = rule.sizes.sizes.empty() || settings.requested_size;
+  return one_size && rule.first_longer() == 0;
+}
+
 // A stream that may be resumed.
 struct ResumeSettings {
-  // If the state of a segment is lost, it is computed again if it has up to this many frames.
+  // If the state of a segment is lost, it is computed again if it has up to this many frames. If
+  // not repeats_bodies(), no row whose result the client has is computed again.
   std::uint64_t longest_segment = 0;
   ResumePoint start = {};  // where a stream continues that is opened anew; all 0 for another one
 

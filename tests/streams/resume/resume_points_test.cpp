@@ -19,7 +19,7 @@ Place place(const ResumePoints& points, std::uint64_t position) {
 }  // namespace
 
 TEST_CASE("the place is the begin of the segment while it is short") {
-  ResumePoints points({.longest_segment = 25, .start = {}});
+  ResumePoints points({}, 25);
   points.cut(0, 10, false);
   points.cut(1, 20, false);
   points.done();
@@ -37,7 +37,7 @@ TEST_CASE("the place is the begin of the segment while it is short") {
 }
 
 TEST_CASE("places and commands of a stream that is opened anew continue") {
-  ResumePoints points({.longest_segment = 25, .start = {.seq = 7, .commands = 3, .begin = 70}});
+  ResumePoints points({.seq = 7, .commands = 3, .begin = 70}, 25);
   CHECK(place(points, 70) == Place{7, 70, 3});
   CHECK(points.commands() == 3);
   CHECK(points.next_row() == 7);
@@ -45,7 +45,7 @@ TEST_CASE("places and commands of a stream that is opened anew continue") {
 }
 
 TEST_CASE("a command that waits has no effect before a row that is cut before it") {
-  ResumePoints points({.longest_segment = 0, .start = {}});
+  ResumePoints points({}, 0);
   points.received(false);  // rejected
   points.received(true);
   points.received(false);
@@ -59,7 +59,7 @@ TEST_CASE("a command that waits has no effect before a row that is cut before it
 }
 
 TEST_CASE("a command that ends a segment has its effect after the last row of the segment") {
-  ResumePoints points({.longest_segment = 0, .start = {}});
+  ResumePoints points({}, 0);
   points.received(true);
   points.fed(true);
   points.cut(0, 10, false);
@@ -71,7 +71,7 @@ TEST_CASE("a command that ends a segment has its effect after the last row of th
 }
 
 TEST_CASE("an endpoint that ends a segment keeps the effect of an earlier command") {
-  ResumePoints points({.longest_segment = 0, .start = {}});
+  ResumePoints points({}, 0);
   points.received(true);
   points.fed(true);
   points.cut(0, 10, true);
