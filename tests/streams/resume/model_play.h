@@ -24,7 +24,9 @@ class ModelPlay {
         script_(draw_),
         client_(script_, rule_.kept.keep),
         nodes_{std::make_unique<ModelNode>(rule_), std::make_unique<ModelNode>(rule_)} {
-    for (std::uint32_t left = draw_(20, 120); left > 0 && !over(); --left) act();
+    const std::uint32_t calm = draw_(0, 40);
+    for (std::uint32_t left = draw_(20, 120); left > 0 && !over(); --left)
+      draw_.chance(calm) ? proceed() : act();
     for (int left = 3000; !over(); --left) {
       expect(left > 0, "the stream does not end");
       proceed();
@@ -47,6 +49,7 @@ class ModelPlay {
     if (loses_streams_) {
       spec.tail = draw_.chance(50) ? Spec::Tail::cover : Spec::Tail::every_start;
       if (spec.tail == Spec::Tail::every_start) spec.right = 0;
+      if (draw_.chance(20)) spec.first = spec.size + draw_(0, 15);
     } else {
       spec = random_rule(draw_).spec;
       spec.left %= 8;
@@ -54,7 +57,7 @@ class ModelPlay {
     StreamSettings settings = settings_of(spec);
     settings.frames_limit = settings.chunk.width() + draw_(0, 60);
     const std::size_t buffer = draw_.chance(50) ? 1 << 20 : draw_(1, 3000);
-    const std::uint64_t longest = draw_.chance(20) ? 0 : draw_(0, 100);
+    const std::uint64_t longest = draw_.chance(20) ? 0 : draw_(0, 200);
     return {.stream = settings,
             .kept = {.key = key_of(1),
                      .buffer = buffer,
