@@ -106,8 +106,6 @@ class ThreadAdmission final : public StreamAdmission {
   Result<ResumeToken, RequestError> verify(const StreamRequest& request,
                                            std::string_view pipeline) const;
   Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output);
-  Result<StreamHandle, RequestError> attach(ResumableStream& stream, const ResumeToken& token,
-                                            const StreamRequest& request, ClientOutput& output);
   Result<StreamHandle, RequestError> open_anew(const ResumeToken& token, StreamRequest& request,
                                                ClientOutput& output);
   std::unique_ptr<ResumableStream> make_resumable(const StreamRequest& request,

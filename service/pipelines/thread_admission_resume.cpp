@@ -42,8 +42,25 @@ std::size_t parameters_of(StreamRequest request) {
   return std::hash<std::string>()(stream_target(request));
 }
 
+double kept_time(const PipelineOptions& options) {  // in seconds
+  const Spec& spec = options.chunk.spec;
+  return kept_seconds + (2 * options.chunk.width() + spec.step) / options.frames.rate;
+}
+
+// Why the request cannot continue the stream.
+std::optional<RequestError> misfit(const ResumableStream& stream, const ResumeToken& token,
+                                   const StreamRequest& request) {
+  if (stream.check(token.epoch) == ResumableStream::Epoch::used)
+    return refused(409, "resume", "the token was used before: show the newest one");
+  if (parameters_of(request) != stream.parameters())
+    return refused(400, "", "the parameters must be those with which the stream was opened");
+  if (const auto parameter = stream.misfit(*request.resumption); !parameter.empty())
+    return refused(400, parameter, "does not fit the stream");
+  return std::nullopt;
+}
+
 std::uint64_t kept_frames(const PipelineOptions& options, const ClientFormat& format) {
-  const double seconds = kept_seconds + 2 * options.chunk.width() / options.frames.rate;
+  const double seconds = kept_time(options);
   const bool is_opus = format.format == SampleFormat::opus;
   return static_cast<std::uint64_t>(
       std::ceil(seconds * (is_opus ? 1 / shortest_packet : format.rate)));
@@ -87,26 +104,15 @@ Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& reques
   if (!streams) return no_pipeline(request.pipeline);
   const auto token = verify(request, streams->pipeline().name());
   if (!token) return token.error();
-  ResumableStream* stream = resumables_.claim(token->stream);
+  ResumableStream* stream = resumables_.find(token->stream);
   if (stream && stream->check(token->epoch) == ResumableStream::Epoch::newer) {
     resumables_.remove(*stream);  // it has continued elsewhere
     stream = nullptr;
   }
-  if (stream) return attach(*stream, *token, request, output);
-  return open_anew(*token, request, output);
-}
-
-Result<StreamHandle, RequestError> ThreadAdmission::attach(ResumableStream& stream,
-                                                           const ResumeToken& token,
-                                                           const StreamRequest& request,
-                                                           ClientOutput& output) {
-  if (stream.check(token.epoch) == ResumableStream::Epoch::used)
-    return refused(409, "resume", "the token was used before: show the newest one");
-  if (parameters_of(request) != stream.parameters())
-    return refused(400, "", "the parameters must be those with which the stream was opened");
-  if (const auto parameter = stream.misfit(*request.resumption); !parameter.empty())
-    return refused(400, parameter, "does not fit the stream");
-  return connect(stream, output, token.epoch, request.resumption->n, true, Clock::now());
+  if (!stream) return open_anew(*token, request, output);
+  if (auto refused = misfit(*stream, *token, request)) return std::move(*refused);
+  if (!resumables_.claim(token->stream)) return open_anew(*token, request, output);
+  return connect(*stream, output, token->epoch, request.resumption->n, true, Clock::now());
 }
 
 Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const ResumeToken& token,
@@ -133,14 +139,17 @@ std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(const StreamReq
                                                                  std::uint32_t epoch) {
   const Resumption from = request.resumption.value_or(Resumption());
   return std::make_unique<ResumableStream>(
-      ResumableStream::Settings{.key = key,
-                                .parameters = parameters_of(request),
-                                .epoch = epoch,
-                                .n = from.n,
-                                .results = from.results,
-                                .flushed = from.flushed,
-                                .buffer = thread_.shared.resume_buffer,
-                                .keep = kept_frames(options, format)},
+      ResumableStream::Settings{
+          .key = key,
+          .parameters = parameters_of(request),
+          .epoch = epoch,
+          .n = from.n,
+          .results = from.results,
+          .flushed = from.flushed,
+          .buffer = thread_.shared.resume_buffer,
+          .keep = kept_frames(options, format),
+          .held = static_cast<std::size_t>(kept_time(options) * options.frames.rate *
+                                           static_cast<double>(options.frames.bytes()))},
       resumables_);
 }
 

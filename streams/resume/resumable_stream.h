@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,8 +38,9 @@ class ResumeHome {
 // connection. Without a connection the stream continues: its results are kept.
 //
 // While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
-// the client then acknowledges nothing for `stall`, the stream fails. Until then its client is not
-// paused: the acknowledgement comes after at most `keep` frames.
+// the client then acknowledges nothing for `stall`, the stream fails. Until then its client is read
+// while the stream holds less than `held` bytes: the acknowledgement comes after frames. It is not
+// read while 1 MiB more is kept, because each of its messages may be rejected.
 //
 // Confined to one thread.
 class ResumableStream final : public ClientOutput {
@@ -52,7 +54,8 @@ class ResumableStream final : public ClientOutput {
     std::uint64_t flushed = 0;     // the same for `flushed`
     std::size_t buffer = 1 << 20;  // bytes
     Duration stall = std::chrono::seconds(10);
-    std::uint64_t keep = 0;  // StreamReady::keep
+    std::uint64_t keep = 0;                                      // StreamReady::keep
+    std::size_t held = std::numeric_limits<std::size_t>::max();  // bytes
   };
 
   // `home` outlives it.
@@ -103,6 +106,7 @@ class ResumableStream final : public ClientOutput {
 
  private:
   friend class ClientLink;
+  static constexpr std::size_t excess = 1 << 20;  // bytes
 
   void keep(ClientShelf::Kept message);
   bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
@@ -110,7 +114,10 @@ class ResumableStream final : public ClientOutput {
   void used(std::uint32_t epoch);
   void acknowledge(std::uint64_t n, Time now);
   void check(Time now);
-  bool paused() const { return stream_->paused() && !needs_acknowledgement(); }
+  bool paused() const {
+    const bool waits = needs_acknowledgement() && stream_->held_bytes() < settings_.held;
+    return (stream_->paused() && !waits) || shelf_.bytes() >= settings_.buffer + excess;
+  }
   void written(std::size_t results, Time now);
   void connection_ended(ConnectionEnd how, Time now);
   void report_written(std::size_t results, Time now);

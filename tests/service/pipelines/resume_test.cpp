@@ -166,3 +166,14 @@ TEST_CASE_METHOD(ResumeTest, "the thread of a stream is found by its name") {
   const ThreadAdmission elsewhere(pipelines, {shared, others, *logged.log, 1, 2, nullptr});
   CHECK(elsewhere.thread_of(request) == 0);
 }
+
+TEST_CASE_METHOD(ResumeTest, "a refused request changes nothing for the stream that waits") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  disconnect(first);
+  CHECK(status(resume("kitchen", token, {.n = 9})) == 400);
+  CHECK(status(resume("kitchen", token, {.n = 9})) == 400);
+  CHECK(stats().detached.value() == 1);
+  CHECK(ready(resume("kitchen", token)).resumed == true);
+}
