@@ -81,7 +81,7 @@ bool StreamConnection::receive(const Connection::Message& message) {
   const bool valid =
       message.kind == Kind::text ? receive_text(message.text()) : receive_bytes(message.bytes);
   const bool ack_new = !ack_pending && state_.order().ack_due();
-  if (ack_new || state_.should_move() || !state_.outgoing().all_sent()) write_timer_.cancel();
+  if (ack_new || !state_.outgoing().all_sent()) write_timer_.cancel();
   return valid;
 }
 
@@ -140,11 +140,7 @@ Task<> StreamConnection::write() {
     const bool last = pipe_.abandoned();  // read before the queue: nothing is queued afterwards
     pipe_.take(queued);
     for (auto& entry : queued) state_.outgoing().add(std::move(entry));
-    if (last && state_.outgoing().all_sent()) {
-      closed_ = true;
-      co_return co_await close(close_codes::normal);
-    }
-    if (state_.should_move()) co_return co_await close(close_codes::going_away);
+    if (last && state_.outgoing().all_sent()) co_return co_await close();
     if (!state_.outgoing().next() && !is_ack_due()) {
       co_await await_queued();
       continue;
@@ -183,7 +179,6 @@ Task<bool> StreamConnection::send_queued() {
     if (const auto* entry = state_.outgoing().sent()) pipe_.sent(*entry);
     if (is_ack_due()) connected = co_await send_ack();
     if (!connected || ended_) co_return false;
-    if (state_.should_move()) break;
   }
   if (is_ack_due()) co_return co_await send_ack();
   co_return true;
@@ -200,10 +195,10 @@ Task<bool> StreamConnection::send_ack() {
   co_return co_await send(Kind::text, text);
 }
 
-// The service treats a normal close as an end, and drops its results. After a goaway, the other
-// code ends the stream there, and its token opens it elsewhere.
-Task<> StreamConnection::close(std::uint16_t code) {
-  connection_->close(code, "");
+// The service treats a close as an end, and drops its results.
+Task<> StreamConnection::close() {
+  closed_ = true;
+  connection_->close(close_codes::normal, "");
   co_await (connection_->flushed() && abort_on_timeout());
 }
 

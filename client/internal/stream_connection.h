@@ -61,7 +61,7 @@ class StreamConnection {
   Task<bool> send_ack();
   Task<> await_queued();
   Task<bool> send(Connection::Kind kind, std::string_view message);
-  Task<> close(std::uint16_t code);
+  Task<> close();
   Task<> abort_on_timeout();
 
   void lose(std::string why);

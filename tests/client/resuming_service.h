@@ -29,7 +29,7 @@ class ResumingService final : public Host {
     std::string refusal{};      // of each later connection; empty: none
     bool resumes = true;        // false: refuses the parameter `resume`, as an older service
     int silent = 0;             // the number of later connections that get no `ready`
-    std::uint64_t goaway = 1 << 30;  // the row before which the service has to stop
+    std::uint64_t goaway = 1 << 30;  // the row with which the service begins to stop
     int wrong = 0;                   // the number of connections whose messages have wrong numbers
   };
 
@@ -41,6 +41,7 @@ class ResumingService final : public Host {
   int how_ended() const { return how_ended_; }  // the client's last close code; 0 without a close
   // Requires: the service has ended.
   const std::vector<std::string>& targets() const { return targets_; }
+  int goaways() const { return goaways_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
   std::string refuse(const std::string& request) override {
@@ -96,11 +97,13 @@ class ResumingService final : public Host {
     }
     ready += '}';
     co_await send_text(connection, std::move(ready));
+    bool goaway = false;
     while (epoch == epoch_) {
+      if (frames_ > options_.goaway && !std::exchange(goaway, true)) {
+        ++goaways_;
+        co_await send_text(connection, R"({"type":"goaway","retry_after_ms":0})");
+      }
       for (; next < first_ + log_.size(); ++next) {
-        if (log_[next - first_].starts_with(R"({"type":"result","seq":)" +
-                                            std::to_string(options_.goaway) + ","))
-          co_await send_text(connection, R"({"type":"goaway","retry_after_ms":0})");
         std::string text = log_[next - first_];
         const std::uint64_t n = next + (options_.wrong > 0 ? 1 : 0);
         if (parsed->resume) text.insert(text.size() - 1, ",\"n\":" + std::to_string(n));
@@ -112,10 +115,7 @@ class ResumingService final : public Host {
       }
       const auto received = co_await connection.receive();
       const auto* message = std::get_if<Connection::Message>(&received);
-      if (const auto* end = std::get_if<Connection::Ended>(&received)) {
-        how_ended_ = end->code;
-        if (end->code == close_codes::going_away) options_.forgets = true;
-      }
+      if (const auto* end = std::get_if<Connection::Ended>(&received)) how_ended_ = end->code;
       if (!message) --options_.wrong;
       if (!message || epoch != epoch_) co_return;
       receive(*message);
@@ -191,9 +191,8 @@ class ResumingService final : public Host {
     const std::uint64_t seq = frames_++;
     places_.push_back({.seq = frames_, .frames = frames_, .commands = commands_, .begin = frames_});
     if (places_.size() > options_.lag) point_ = places_[places_.size() - 1 - options_.lag];
-    std::string result = R"({"type":"result","seq":)" + std::to_string(seq);
-    if (seq % 4 == 3) result += R"(,"flags":["LAST"])";
-    result += R"(,"data":")" + text + R"(","ack":[)";
+    std::string result = R"({"type":"result","seq":)" + std::to_string(seq) + R"(,"data":")" + text;
+    result += R"(","ack":[)";
     for (const std::uint64_t number : {point_.seq, point_.frames, point_.commands, point_.begin})
       append_number(result, number), result += ',';
     if (seq >= have_) log_.push_back(result + "0]}");
@@ -211,6 +210,7 @@ class ResumingService final : public Host {
   int tokens_ = 0;
   bool used_ = false, ended_ = false;
   std::atomic<int> connections_{0}, refused_{0};
+  int goaways_ = 0;
   std::vector<std::string> targets_, problems_;
 };
 

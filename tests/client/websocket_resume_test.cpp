@@ -254,21 +254,12 @@ TEST_CASE("a client that does not want to resume loses the stream with its conne
   CHECK(host.targets() == Words{"/v1/stream?pipeline=default"});
 }
 
-TEST_CASE("a stream whose service stops moves at the end of a segment") {
-  ResumingService host({.lag = 0, .goaway = 5});
-  const ScriptedService service(host);
-  Client client(service.url());
-  ClientStream stream = client.open();
-  stream.send(bytes_in("aabbccddeeffgghhii"));
-  Words words;
-  while (words.empty() || words.back() != "anew")
-    words.push_back(std::visit(EventInWords(), stream.next().value()));
-  CHECK(words == Words{"0 aa", "1 bb", "2 cc", "3 dd", "4 ee", "goaway", "5 ff", "6 gg", "7 hh",
-                       "8 ii", "anew"});
-  CHECK(host.how_ended() == 1001);
-  stream.send(bytes_in("jj"));
-  stream.end();
-  CHECK(events_of(stream) == Words{"9 jj", "closed 10"});
+TEST_CASE("a goaway that the service repeats is one event") {
+  ResumingService host({.goaway = 5});
+  auto words = run(host, {{.down = 1300}}).words;
+  CHECK(std::erase(words, "goaway") == 1);
+  CHECK(words == all);
+  CHECK(host.goaways() == 2);
 }
 
 TEST_CASE("a request to resume has what the client has, and an error shows no token") {

@@ -92,10 +92,6 @@ const StreamPipe::Queued* ResendBuffer::sent() {
   return std::exchange(entry.was_sent, true) ? nullptr : &entry.queued;
 }
 
-bool ResendBuffer::has_end() const {
-  return !entries_.empty() && command_in<client_message::End>(entries_.back().queued);
-}
-
 bool ResendBuffer::acknowledge(const ResumePoint& point) {
   if (point.frames > sent_frames_ || point.commands > sent_commands_) return false;
   if (point.seq < point_.seq || point.frames < point_.frames || point.commands < point_.commands)
@@ -119,7 +115,9 @@ bool ResendBuffer::resume(std::uint64_t frames, std::uint64_t commands) {
   cursor_ = 0;
   done_ = 0;
   // Half a frame before the end was dropped there.
-  if (has_end() && entries_.back().command < commands) cursor_ = entries_.size();
+  if (!entries_.empty() && command_in<client_message::End>(entries_.back().queued) &&
+      entries_.back().command < commands)
+    cursor_ = entries_.size();
   return true;
 }
 

@@ -49,7 +49,6 @@ class ResendBuffer {
   // The message from next() was given to the connection. Returns its entry if this was the first
   // time that all of it was sent, otherwise null; valid until next().
   const StreamPipe::Queued* sent();
-  bool has_end() const;
   bool all_sent() const { return cursor_ == entries_.size(); }
 
   // Forgets what is before `point`. False if that was never sent. An older point does nothing.

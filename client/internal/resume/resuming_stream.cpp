@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "chunker/row.h"
-
 namespace millrace {
 namespace {
 
@@ -39,8 +37,7 @@ bool ResumingStream::resume(const ServerMessage& ready, Time now) {
   if (!ready.resumed || !outgoing_.resume(ready.frames, ready.commands)) return false;
   token_ = is_token(ready.resume) ? ready.resume : "";
   order_.resumed(*ready.resumed, now);
-  should_move_ = false;
-  if (!*ready.resumed) goaway_ = false;  // it was another service's
+  if (!*ready.resumed) goaway_ = false;  // that of another service
   return true;
 }
 
@@ -64,19 +61,14 @@ ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
   MessageOrder::Place place{.n = *message.n};
   if (message.type == Type::result) place.result = message.seq;
   if (message.type == Type::flushed) place.flushed = message.seq;
-  const Verdict verdict = receive(place, message.point);
-  if (place.result) row_done(message.seq, message.flags);
-  return verdict;
+  return receive(place, message.point);
 }
 
 ResumingStream::Verdict ResumingStream::receive(const cp::ToClient& message) {
   if (!can_resume()) return Verdict::deliver;
-  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number) {
-    const Verdict verdict = receive(
-        MessageOrder::Place{.n = result->number->n, .result = result->seq}, result->number->point);
-    row_done(result->seq, result->flags);
-    return verdict;
-  }
+  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number)
+    return receive(MessageOrder::Place{.n = result->number->n, .result = result->seq},
+                   result->number->point);
   if (const auto* other = std::get_if<cp::Message>(&message); other && other->n)
     return receive(MessageOrder::Place{.n = *other->n}, {});
   return Verdict::invalid;
@@ -87,11 +79,6 @@ ResumingStream::Verdict ResumingStream::receive(const std::optional<MessageOrder
   const Verdict verdict = place ? order_.receive(*place) : Verdict::drop;
   if (verdict == Verdict::invalid) return verdict;
   return point && !outgoing_.acknowledge(*point) ? Verdict::invalid : verdict;
-}
-
-void ResumingStream::row_done(std::uint64_t seq, std::uint8_t flags) {
-  should_move_ |= goaway_ && (flags & flag::last) != 0 && outgoing_.point().seq == seq + 1 &&
-                  !outgoing_.has_end();
 }
 
 bool ResumingStream::has_progressed() {

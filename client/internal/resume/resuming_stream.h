@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "base/time.h"
@@ -43,10 +44,6 @@ class ResumingStream {
   MessageOrder& order() { return order_; }
   const MessageOrder& order() const { return order_; }
 
-  // True if the service will end the stream, and a segment has ended since it announced that: the
-  // stream can be opened anew elsewhere, and the model loses no state that it needs.
-  bool should_move() const { return should_move_; }
-
   // True if, since the last call, input or a message has arrived for the first time.
   bool has_progressed();
 
@@ -57,15 +54,13 @@ class ResumingStream {
   };
   Verdict receive(const std::optional<MessageOrder::Place>& place,
                   const std::optional<ResumePoint>& point);
-  void row_done(std::uint64_t seq, std::uint8_t flags);
 
   const bool packets_;
   ResendBuffer outgoing_;
   MessageOrder order_;
   std::string token_;  // a secret; empty: the stream cannot be resumed
   Progress progress_;
-  bool goaway_ = false;
-  bool should_move_ = false;
+  bool goaway_ = false;  // it was received
 };
 
 }  // namespace millrace
