@@ -33,7 +33,7 @@ WebsocketStream::WebsocketStream(Executor executor, CheckedAccess access,
       request_(std::move(request)),
       settings_(settings),
       resumes_(resumes),
-      state_(pipe_->has_packets()),
+      state_(pipe_->has_packets(), request_.options),
       reconnects_(settings.resume_window, std::random_device{}()),
       timer_(executor) {}
 

@@ -150,6 +150,16 @@ TEST_CASE_METHOD(BufferFixture, "a change that would make the options too long i
   CHECK(buffer.options() == R"({"a":1})");
 }
 
+TEST_CASE("the options of the open count for that length") {
+  ResendBuffer buffer(false, R"({"c":")" + std::string(longest_options - 20, 'x') + "\"}");
+  buffer.keep({.frames = 0, .frame_bytes = 2, .most = 8});
+  buffer.add(ClientMessage(client_message::Set{R"({"a":1})"}));
+  buffer.add(ClientMessage(client_message::Set{R"({"b":22222222})"}));
+  (void)sent_of(buffer);
+  CHECK(buffer.acknowledge({.seq = 1, .frames = 0, .commands = 2}));
+  CHECK(buffer.options() == R"({"a":1})");
+}
+
 TEST_CASE("each packet is one frame and is sent whole") {
   ResendBuffer buffer(true);
   buffer.keep({.frames = 0, .frame_bytes = 0, .most = 2});

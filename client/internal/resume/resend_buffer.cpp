@@ -98,9 +98,10 @@ bool ResendBuffer::acknowledge(const ResumePoint& point) {
     return true;
   point_ = point;
   for (; !changes_.empty() && changes_.front().first < point.commands; changes_.pop_front()) {
-    // The service has rejected a change that made the options too long.
+    // The service has rejected a change that would have made the options too long.
     std::string merged = merged_members(options_, {changes_.front().second});
-    if (merged.size() <= longest_options) options_ = std::move(merged);
+    if (merged_members(first_options_, {merged}).size() <= longest_options)
+      options_ = std::move(merged);
   }
   // The entry at the cursor may be on its way to the socket.
   for (; cursor_ > 0 && is_before(entries_.front(), point); --cursor_) entries_.pop_front();

@@ -25,7 +25,9 @@ namespace millrace {
 class ResendBuffer {
  public:
   // `packets`: each entry of frames is an Opus packet, which is one message and one frame.
-  explicit ResendBuffer(bool packets) : packets_(packets) {}
+  // `options`: those of the stream's open, a JSON object, or empty.
+  explicit ResendBuffer(bool packets, std::string options = {})
+      : packets_(packets), first_options_(std::move(options)) {}
 
   struct Kept {
     std::uint64_t frames = 0;       // number of the first frame that is sent
@@ -94,6 +96,7 @@ class ResendBuffer {
   std::uint64_t received_frames_ = 0, received_commands_ = 0;
   ResumePoint point_;
   std::deque<std::pair<std::uint64_t, std::string>> changes_;  // numbers of `set`, and options
+  const std::string first_options_;
   std::string options_;
 };
 

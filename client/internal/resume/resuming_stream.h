@@ -25,7 +25,9 @@ class ResumingStream {
  public:
   using Verdict = MessageOrder::Verdict;
 
-  explicit ResumingStream(bool packets) : packets_(packets), outgoing_(packets) {}
+  // As ResendBuffer.
+  ResumingStream(bool packets, std::string options)
+      : packets_(packets), outgoing_(packets, std::move(options)) {}
 
   // `ready` over the first connection.
   void open(const ServerMessage& ready, Time now);
