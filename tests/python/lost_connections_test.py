@@ -3,14 +3,16 @@
 import asyncio
 import random
 import signal
+import tempfile
 import unittest
+from pathlib import Path
 
 from clients import PIPELINE, ClientTest, comparable
 from cutting_proxy import CuttingProxy
 from harness import samples, wait_for
 
 import millrace
-from millrace import Closed, Resumed
+from millrace import Closed, Result, Resumed
 
 
 class LostConnections(ClientTest):
@@ -20,7 +22,8 @@ class LostConnections(ClientTest):
         return proxy
 
     def talk(self, proxy, seed=0):
-        """The events of a stream without Resumed, and their number."""
+        """The events of a stream without Resumed, and how often it was kept. A stream of which nothing has arrived is
+        opened anew."""
         cuts = random.Random(seed)
         with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open(rate=16000) as stream:
             position, frames = 0, samples(0, 16000)
@@ -37,13 +40,11 @@ class LostConnections(ClientTest):
             stream.send(samples(23500, 100))
             stream.end()
             events = list(iter(stream.next, None))
-        kept = [event.kept for event in events if isinstance(event, Resumed)]
-        self.assertEqual(kept, [True] * len(kept))
-        return comparable([event for event in events if not isinstance(event, Resumed)]), len(kept)
+        return comparable([event for event in events if not isinstance(event, Resumed)]), events.count(Resumed(True))
 
     def test_wherever_a_connection_is_cut_the_events_are_those_without_a_loss(self):
         whole, losses = self.talk(self.proxy())
-        self.assertEqual((losses, whole[-1]), (0, Closed(23100, 17)))
+        self.assertEqual((losses, whole[-1]), (0, Closed(23100, 16)))
         drawn = random.Random(1)
         resumed = 0
         for seed in range(40):
@@ -76,17 +77,49 @@ class LostConnections(ClientTest):
 
         self.assertEqual(asyncio.run(over(self.proxy())), [0, 1, 2, 3, 4, 5])
 
-    def test_a_stream_that_a_restarted_service_does_not_have_is_opened_anew_or_lost(self):
+    def another(self, extra=""):
+        served = self.service(PIPELINE, extra)
+        self.tap(served, "default", "--data", "crc32c")
+        return served
+
+    def test_a_restarted_service_with_another_key_no_longer_has_the_stream(self):
         proxy = self.proxy()
         stream = millrace.Client(f"ws://127.0.0.1:{proxy.port}").open()
         stream.send(samples(0, 1600))
         next(iter(stream))
         self.served.stop(signal.SIGKILL)
-        self.served = self.service(PIPELINE)
-        self.tap(self.served, "default", "--data", "crc32c")
-        proxy.to = self.served.port
-        with self.assertRaisesRegex(millrace.ConnectionLost, "no longer has the stream: refused as unknown_stream"):
+        proxy.to = self.another().port
+        with self.assertRaisesRegex(millrace.ConnectionLost, "no longer has the stream: refused as "):
             list(stream)
+
+    def keys(self):
+        """The part of a configuration that names a file with a key."""
+        folder = tempfile.TemporaryDirectory(prefix="millrace-")
+        self.addCleanup(folder.cleanup)
+        key = Path(folder.name, "key")
+        key.write_text("7" * 64)
+        key.chmod(0o600)
+        return f'[access]\nresume_key = "{key}"\n'
+
+    def test_a_service_with_the_same_key_opens_the_stream_anew_and_each_result_comes_once(self):
+        keys = self.keys()
+        first = self.another(keys)
+        proxy = CuttingProxy(first.port)
+        self.addCleanup(proxy.close)
+        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open() as stream:
+            for packet in range(5):
+                stream.send(samples(1600 * packet, 1600))
+            results = [next(iter(stream)) for _ in range(3)]
+            first.stop(signal.SIGKILL)
+            proxy.to = self.another(keys).port
+            for packet in range(5, 8):
+                stream.send(samples(1600 * packet, 1600))
+            stream.end()
+            events = list(iter(stream.next, None))
+        self.assertEqual([event.kept for event in events if isinstance(event, Resumed)], [False])
+        results += [event for event in events if isinstance(event, Result)]
+        self.assertEqual([(result.seq, result.begin) for result in results], [(seq, 1600 * seq) for seq in range(9)])
+        self.assertEqual([result.data["size"] for result in results], [1600] * 8 + [0])
 
     def test_without_resume_a_loss_is_an_exception(self):
         proxy = self.proxy()
