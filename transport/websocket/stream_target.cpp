@@ -52,14 +52,19 @@ Problem set_flag(bool& into, std::string_view value) {
   return into ? Problem{} : "must be 1";
 }
 
-// A member of the resumption, which the first of them creates.
+std::uint64_t& member_of(Resumption& in, std::uint64_t Resumption::*member) { return in.*member; }
+std::uint64_t& member_of(Resumption& in, std::uint64_t ResumePoint::*member) {
+  return in.point.*member;
+}
+
+// A number of the resumption, which the first of them creates.
 template <auto member>
 Problem set_number(StreamRequest& request, std::string value) {
   const auto number = number_in<std::uint64_t>(value);
   if (!number || *number > client_protocol::max_number)
     return "must be a whole number from 0 to 2^53-1";
   if (!request.resumption) request.resumption.emplace();
-  member(*request.resumption) = *number;
+  member_of(*request.resumption, member) = *number;
   return {};
 }
 
@@ -96,45 +101,18 @@ constexpr std::array<Parameter, 21> parameters{
      {"record", [](StreamRequest& r, std::string v) { return set_record(r.record, v); }},
      {"explain", [](StreamRequest& r, std::string v) { return set_flag(r.explain, v); }},
      {"resume", [](StreamRequest& r, std::string v) { return set_flag(r.resume, v); }},
-     {"n", set_number < [](Resumption& to) -> auto& {return to.n;
-}  // namespace
->
-}  // namespace millrace
-, {"seq", set_number < [](Resumption& to) -> auto& {return to.point.seq;
-}
->
-}
-, {"from", set_number < [](Resumption& to) -> auto& {return to.point.frames;
-}
->
-}
-, {"commands", set_number < [](Resumption& to) -> auto& {return to.point.commands;
-}
->
-}
-, {"begin", set_number < [](Resumption& to) -> auto& {return to.point.begin;
-}
->
-}
-, {"skip", set_number < [](Resumption& to) -> auto& {return to.point.skip;
-}
->
-}
-, {"have", set_number < [](Resumption& to) -> auto& {return to.results;
-}
->
-}
-, {"flushed", set_number < [](Resumption& to) -> auto& {return to.flushed;
-}
->
-}
-, {"set", [](StreamRequest& r, std::string v) {
-     if (!r.resumption) r.resumption.emplace();
-     return set_options(r.resumption->set, std::move(v));
-   }},
-}
-}
-;
+     {"n", set_number<&Resumption::n>},
+     {"seq", set_number<&ResumePoint::seq>},
+     {"from", set_number<&ResumePoint::frames>},
+     {"commands", set_number<&ResumePoint::commands>},
+     {"begin", set_number<&ResumePoint::begin>},
+     {"skip", set_number<&ResumePoint::skip>},
+     {"have", set_number<&Resumption::results>},
+     {"flushed", set_number<&Resumption::flushed>},
+     {"set", [](StreamRequest& r, std::string v) {
+        if (!r.resumption) r.resumption.emplace();
+        return set_options(r.resumption->set, std::move(v));
+      }}}};
 
 }  // namespace
 
