@@ -64,6 +64,7 @@ class ImmediateStream final : public StreamInput, StreamHost {
   void flush(std::optional<std::uint64_t>, Time) override {}
   void reset(Time) override {}
   void drain(Time) override {}
+  void acknowledge(std::uint64_t, Time) override {}
   bool overrun() const override { return false; }
   void tick(Time) override {}
 
