@@ -150,7 +150,7 @@ TEST_CASE_METHOD(TwoStreams, "messages are sent in order, whenever the wire acce
   result(0, "a", 0);
   result(1, "b", 0);
   peer.flush(now);
-  admission.streams[0].outbox->flushed(4);
+  admission.streams[0].outbox->flushed(4, 0);
   wire.reads = true;
   peer.flush(now);
   result(0, "c", 1);

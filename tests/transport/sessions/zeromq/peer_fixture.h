@@ -164,8 +164,10 @@ class RecordingAdmission final : public StreamAdmission {
     RecordedStream& stream = streams.emplace_back();
     stream.credit = credit;
     stream.outbox = &outbox;
-    outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0,
-                 request.format == "opus" ? 0 : 2);
+    const std::string name = "s" + std::to_string(streams.size() - 1);
+    outbox.ready({.stream = name,
+                  .pipeline = request.pipeline,
+                  .frame_bytes = request.format == "opus" ? 0u : 2u});
     if (fails) throw std::bad_alloc();
     return StreamHandle(new RecordingStream(stream));
   }

@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Served,
   says(dealer, cp::Flush{.stream = 1, .mark = 4});
   run_until([&] { return !admission.streams[0].calls.empty(); });
   CHECK(admission.streams[0].calls == Lines{"flush 4"});
-  admission.streams[0].outbox->flushed(4);
+  admission.streams[0].outbox->flushed(4, 0);
   CHECK(next_of(dealer) == "flushed 1 4");
   CHECK(server->stats().connections.value() == 1);
   CHECK(server->stats().messages[MessageType::control].value() == 1);
