@@ -65,7 +65,9 @@ class ImmediateStream final : public StreamInput, StreamHost {
   void reset(Time) override {}
   void drain(Time) override {}
   void acknowledge(std::uint64_t, Time) override {}
+  void reject_command(ErrorCode, std::string_view, Time) override {}
   bool overrun() const override { return false; }
+  bool has_ended() const override { return stream_.has_ended(); }
   void tick(Time) override {}
 
  private:

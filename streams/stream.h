@@ -79,6 +79,7 @@ class Stream final : public StreamInput {
   void end(Time now) override;
   void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
               Time now) override;
+  void reject_command(ErrorCode code, std::string_view message, Time now) override;
   void fail(ErrorCode code, std::string_view message, Time now) override;
   void drain(Time now) override;
   void disconnected(ConnectionEnd how, Time now) override;
@@ -89,6 +90,7 @@ class Stream final : public StreamInput {
   // row. At most what InputPace allows: tick() then makes credit available.
   std::uint64_t credit() const override;
   bool overrun() const override { return waiting_events() >= WaitingEvents::overrun; }
+  bool has_ended() const override { return input_ != Input::open; }
   void tick(Time now) override { settle(now); }
   void written(std::size_t results, Time now) override;
   void release(Time now) override;

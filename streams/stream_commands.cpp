@@ -60,6 +60,11 @@ void Stream::set(std::string_view options, Time now) {
   if (takes) add_post(Event::Kind::set, options, now);
 }
 
+void Stream::reject_command(ErrorCode code, std::string_view message, Time /*now*/) {
+  count_command(false);
+  if (takes_input()) client_->rejected(code, message, 0);
+}
+
 // If the options are then too long, rejects them.
 bool Stream::merges(std::string_view options) {
   std::string merged;

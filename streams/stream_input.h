@@ -50,6 +50,8 @@ class StreamInput {
   // client is notified, and the stream continues.
   virtual void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
                       Time now) = 0;
+  // A command of the client was invalid: the client is notified, and the stream continues.
+  virtual void reject_command(ErrorCode code, std::string_view message, Time now) = 0;
   // The stream cannot continue: the client receives the error, and the stream aborts.
   virtual void fail(ErrorCode code, std::string_view message, Time now) = 0;
   // The service stops, or the connection has reached its age limit. The client receives `goaway`,
@@ -73,6 +75,8 @@ class StreamInput {
   virtual void check(Time /*now*/) {}
   // The client may continue the stream over another connection.
   virtual bool outlives_connection() const { return false; }
+  // end() was called, perhaps over an earlier connection, or the stream takes no input any more.
+  virtual bool has_ended() const = 0;
   // The next `results` results and messages of workers, in order, were written to the client's
   // socket; 0 if only others were.
   virtual void written(std::size_t results, Time now) = 0;

@@ -48,6 +48,9 @@ class ClientLink final : public StreamInput {
               Time now) override {
     if (Stream* stream = used()) stream->reject(code, message, client_frames, now);
   }
+  void reject_command(ErrorCode code, std::string_view message, Time now) override {
+    if (Stream* stream = used()) stream->reject_command(code, message, now);
+  }
   void fail(ErrorCode code, std::string_view message, Time now) override {
     if (owner_) owner_->stream_->fail(code, message, now);
   }
@@ -67,6 +70,7 @@ class ClientLink final : public StreamInput {
     if (owner_) owner_->check(now);
   }
   bool outlives_connection() const override { return owner_ != nullptr; }
+  bool has_ended() const override { return !owner_ || owner_->stream_->has_ended(); }
   void written(std::size_t results, Time now) override {
     if (owner_) owner_->written(results, now);
   }

@@ -21,9 +21,13 @@ ResumableStream::ResumableStream(const Settings& settings, ResumeHome& home)
       given_(settings.epoch),
       used_(std::max(settings.epoch, 1u) - 1) {}
 
-ResumableStream::~ResumableStream() {
-  if (link_) link_->cut();
-  client_ = nullptr;
+ResumableStream::~ResumableStream() { take_from_client(); }
+
+void ResumableStream::take_from_client() {
+  if (!link_) return;
+  std::exchange(link_, nullptr)->cut();
+  std::exchange(client_, nullptr)
+      ->error(ErrorCode::conflict, "the client has continued the stream over a new connection");
 }
 
 void ResumableStream::take(Stream& stream) {
@@ -57,11 +61,7 @@ std::string_view ResumableStream::misfit(const Resumption& resumption) const {
 StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, std::uint64_t n,
                                      std::string_view token, std::optional<bool> resumed,
                                      Time now) {
-  if (link_) {
-    std::exchange(link_, nullptr)->cut();
-    std::exchange(client_, nullptr)
-        ->error(ErrorCode::conflict, "the client has continued the stream over a new connection");
-  }
+  take_from_client();
   if (detached_since_) home_.returned(*this);
   detached_since_.reset();
   full_since_.reset();

@@ -60,6 +60,7 @@ class ResumableStream final : public ClientOutput {
 
   // `home` outlives it.
   ResumableStream(const Settings& settings, ResumeHome& home);
+  // As the stream has then continued elsewhere, a connection that still stands gets `conflict`.
   ~ResumableStream() override;
   ResumableStream(const ResumableStream&) = delete;
   ResumableStream& operator=(const ResumableStream&) = delete;
@@ -110,6 +111,8 @@ class ResumableStream final : public ClientOutput {
 
   void keep(ClientShelf::Kept message);
   bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
+  // A connection that still stands receives the error `conflict`, and is no longer used.
+  void take_from_client();
   // From the link of the current connection.
   void used(std::uint32_t epoch);
   void acknowledge(std::uint64_t n, Time now);

@@ -19,11 +19,13 @@ class QuietStream : public StreamInput {
   void acknowledge(std::uint64_t, Time) override {}
   void end(Time) override {}
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
+  void reject_command(ErrorCode, std::string_view, Time) override {}
   void fail(ErrorCode, std::string_view, Time) override {}
   void drain(Time) override {}
   void disconnected(ConnectionEnd, Time) override {}
   std::uint64_t credit() const override { return 0; }
   bool overrun() const override { return false; }
+  bool has_ended() const override { return false; }
   void tick(Time) override {}
   void written(std::size_t, Time) override {}
   void release(Time) override { delete this; }

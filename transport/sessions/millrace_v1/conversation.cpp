@@ -10,6 +10,13 @@
 
 namespace millrace {
 
+std::optional<RequestError> MillraceV1Conversation::open(StreamAdmission& admission,
+                                                         StreamRequest request) {
+  auto refused = Conversation::open(admission, std::move(request));
+  ended_ = !refused && stream()->has_ended();
+  return refused;
+}
+
 void MillraceV1Conversation::received(const Connection::Message& message) {
   message.kind == Connection::Kind::text ? handle_command(message) : handle_frames(message);
 }

@@ -18,7 +18,7 @@ class MillraceV1Conversation final : public Conversation {
   MillraceV1Conversation(SessionScope& scope, std::string peer)
       : Conversation(scope, std::move(peer)) {}
 
-  using Conversation::open;
+  std::optional<RequestError> open(StreamAdmission& admission, StreamRequest request);
   void received(const Connection::Message& message) override;
   bool is_unfinished() const override { return !pieces_.empty(); }
   void proceed() override;
