@@ -35,6 +35,7 @@ class Encoder {
   Bytes encode(const Credit& credit);
   Bytes encode(const Goaway& goaway);
   Bytes encode(const Message& message);
+  Bytes encode(const Ack& ack);
   Bytes encode(const Open& open);
   Bytes encode(const Frames& frames);
   Bytes encode(const Flush& flush);
@@ -43,6 +44,7 @@ class Encoder {
   Bytes encode(const End& end);
   Bytes encode(const Post& post);
   Bytes encode(const SetOptions& set);
+  Bytes encode(const Received& received);
 
  private:
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;

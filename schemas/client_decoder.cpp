@@ -27,12 +27,14 @@ bool is_sentence(const flatbuffers::String* text) {
   return is_printable(wire::view(text), max_message);
 }
 
+std::optional<ResumePoint> place_in(const wire::ResumePoint* at) {
+  if (!at) return std::nullopt;
+  return ResumePoint{at->seq(), at->frames(), at->commands(), at->begin(), at->skip()};
+}
+
 std::optional<MessageNumber> number_of(const wire::Result& in) {
   if (!in.n()) return std::nullopt;
-  MessageNumber number{.n = *in.n()};
-  if (const wire::ResumePoint* at = in.ack())
-    number.point = {at->seq(), at->frames(), at->commands(), at->begin(), at->skip()};
-  return number;
+  return MessageNumber{.n = *in.n(), .point = place_in(in.ack())};
 }
 
 std::optional<Result> read(const wire::Result& in) {
@@ -59,13 +61,17 @@ std::optional<Ready> read(const wire::Ready& in) {
                     .id = wire::view(in.id()),
                     .pipeline = wire::view(in.pipeline()),
                     .frames = in.frames(),
-                    .frame_bytes = in.frame_bytes()};
+                    .frame_bytes = in.frame_bytes(),
+                    .commands = in.commands(),
+                    .keep = in.keep(),
+                    .resume = wire::view(in.resume()),
+                    .resumed = number_in(in.resumed())};
   return is_name(ready.id) && is_name(ready.pipeline) ? std::optional(ready) : std::nullopt;
 }
 
 std::optional<Flushed> read(const wire::Flushed& in) {
   if (in.mark() > max_number) return std::nullopt;
-  return Flushed{.stream = in.stream(), .mark = in.mark()};
+  return Flushed{.stream = in.stream(), .mark = in.mark(), .n = number_in(in.n()), .seq = in.seq()};
 }
 
 std::optional<Rejected> read(const wire::Rejected& in) {
@@ -73,7 +79,8 @@ std::optional<Rejected> read(const wire::Rejected& in) {
   return Rejected{.stream = in.stream(),
                   .code = wire::view(in.code()),
                   .message = wire::view(in.message()),
-                  .frames = in.frames()};
+                  .frames = in.frames(),
+                  .n = number_in(in.n())};
 }
 
 std::optional<Error> read(const wire::Error& in) {
@@ -88,11 +95,13 @@ std::optional<Error> read(const wire::Error& in) {
                .code = wire::view(in.code()),
                .message = wire::view(in.message()),
                .parameter = wire::view(in.parameter()),
-               .retry_after = retry_after};
+               .retry_after = retry_after,
+               .n = number_in(in.n())};
 }
 
 std::optional<Closed> read(const wire::Closed& in) {
-  return Closed{.stream = in.stream(), .frames = in.frames(), .chunks = in.chunks()};
+  return Closed{
+      .stream = in.stream(), .frames = in.frames(), .chunks = in.chunks(), .n = number_in(in.n())};
 }
 
 std::optional<Credit> read(const wire::Credit& in) {
@@ -118,6 +127,10 @@ std::optional<Message> read(const wire::Message& in) {
                  .n = number_in(in.n())};
 }
 
+std::optional<Ack> read(const wire::Ack& in) {
+  return Ack{.stream = in.stream(), .place = *place_in(in.place())};
+}
+
 std::optional<Open> read(const wire::Open& in) {
   return Open{.version = in.version(),
               .stream = in.stream(),
@@ -131,7 +144,14 @@ std::optional<Open> read(const wire::Open& in) {
               .chunk = text_in(in.chunk()),
               .options = text_in(in.options()),
               .record = text_in(in.record()),
-              .token = text_in(in.token())};
+              .token = text_in(in.token()),
+              .resume = in.resume(),
+              .resume_token = text_in(in.resume_token()),
+              .n = number_in(in.n()),
+              .place = place_in(in.place()),
+              .have = number_in(in.have()),
+              .flushed = number_in(in.flushed()),
+              .set = text_in(in.set())};
 }
 
 std::optional<Frames> read(const wire::Frames& in) {
@@ -160,6 +180,11 @@ std::optional<SetOptions> read(const wire::SetOptions& in) {
   return SetOptions{.stream = in.stream(), .options = wire::view(in.options())};
 }
 
+std::optional<Received> read(const wire::Received& in) {
+  if (in.n() > max_number) return std::nullopt;
+  return Received{.stream = in.stream(), .n = in.n()};
+}
+
 template <class Any, class Table>
 millrace::Result<Any, WireError> checked(const Table* table) {
   auto message = read(*table);
@@ -183,6 +208,7 @@ millrace::Result<ToService, WireError> Decoder::to_service(Bytes message) {
     case wire::ClientBody::End: return checked<ToService>(root->body_as_End());
     case wire::ClientBody::Post: return checked<ToService>(root->body_as_Post());
     case wire::ClientBody::SetOptions: return checked<ToService>(root->body_as_SetOptions());
+    case wire::ClientBody::Received: return checked<ToService>(root->body_as_Received());
     default: return WireError::unknown;
   }
 }
@@ -202,6 +228,7 @@ millrace::Result<ToClient, WireError> Decoder::to_client(Bytes message) {
     case wire::ClientBody::Credit: return checked<ToClient>(root->body_as_Credit());
     case wire::ClientBody::Goaway: return checked<ToClient>(root->body_as_Goaway());
     case wire::ClientBody::Message: return checked<ToClient>(root->body_as_Message());
+    case wire::ClientBody::Ack: return checked<ToClient>(root->body_as_Ack());
     default: return WireError::unknown;
   }
 }

@@ -30,6 +30,10 @@ flatbuffers::Optional<std::uint32_t> number(const std::optional<std::uint32_t>& 
   return value ? flatbuffers::Optional<std::uint32_t>(*value) : flatbuffers::nullopt;
 }
 
+wire::ResumePoint place(const ResumePoint& at) {
+  return {at.seq, at.frames, at.commands, at.begin, at.skip};
+}
+
 template <class Table>
 Bytes finish(FlatBufferBuilder& builder, flatbuffers::Offset<Table> body) {
   wire::FinishClientMessageBuffer(
@@ -50,8 +54,7 @@ Bytes Encoder::encode(const Result& result) {
   const wire::Writing writing(builder);
   const auto data = write(builder, result.data);
   const auto acked = result.number ? result.number->point : std::nullopt;
-  const ResumePoint at = acked.value_or(ResumePoint());
-  const wire::ResumePoint point(at.seq, at.frames, at.commands, at.begin, at.skip);
+  const wire::ResumePoint point = place(acked.value_or(ResumePoint()));
   const auto n =
       result.number ? flatbuffers::Optional<std::uint64_t>(result.number->n) : flatbuffers::nullopt;
   return finish(builder, wire::CreateResult(builder, result.stream, result.seq, result.begin,
@@ -74,13 +77,16 @@ Bytes Encoder::encode(const Ready& ready) {
   const wire::Writing writing(builder);
   const auto id = write(builder, ready.id);
   const auto pipeline = write(builder, ready.pipeline);
+  const auto resume = ready.resume.empty() ? Text() : write(builder, ready.resume);
   return finish(builder, wire::CreateReady(builder, ready.version, ready.stream, id, pipeline,
-                                           ready.frames, ready.frame_bytes));
+                                           ready.frames, ready.frame_bytes, ready.commands,
+                                           ready.keep, resume, ready.resumed));
 }
 
 Bytes Encoder::encode(const Flushed& flushed) {
   const wire::Writing writing(*builder_);
-  return finish(*builder_, wire::CreateFlushed(*builder_, flushed.stream, flushed.mark));
+  return finish(*builder_, wire::CreateFlushed(*builder_, flushed.stream, flushed.mark,
+                                               number(flushed.n), flushed.seq));
 }
 
 Bytes Encoder::encode(const Rejected& rejected) {
@@ -88,8 +94,8 @@ Bytes Encoder::encode(const Rejected& rejected) {
   const wire::Writing writing(builder);
   const auto code = write(builder, rejected.code);
   const auto message = write(builder, rejected.message);
-  return finish(builder,
-                wire::CreateRejected(builder, rejected.stream, code, message, rejected.frames));
+  return finish(builder, wire::CreateRejected(builder, rejected.stream, code, message,
+                                              rejected.frames, number(rejected.n)));
 }
 
 Bytes Encoder::encode(const Error& error) {
@@ -101,13 +107,13 @@ Bytes Encoder::encode(const Error& error) {
   std::optional<std::uint64_t> retry_after;
   if (error.retry_after) retry_after = static_cast<std::uint64_t>(error.retry_after->count());
   return finish(builder, wire::CreateError(builder, number(error.stream), code, message, parameter,
-                                           number(retry_after)));
+                                           number(retry_after), number(error.n)));
 }
 
 Bytes Encoder::encode(const Closed& closed) {
   const wire::Writing writing(*builder_);
-  return finish(*builder_,
-                wire::CreateClosed(*builder_, closed.stream, closed.frames, closed.chunks));
+  return finish(*builder_, wire::CreateClosed(*builder_, closed.stream, closed.frames,
+                                              closed.chunks, number(closed.n)));
 }
 
 Bytes Encoder::encode(const Credit& credit) {
@@ -122,6 +128,12 @@ Bytes Encoder::encode(const Goaway& goaway) {
                                    static_cast<std::uint64_t>(goaway.retry_after.count())));
 }
 
+Bytes Encoder::encode(const Ack& ack) {
+  const wire::Writing writing(*builder_);
+  const wire::ResumePoint point = place(ack.place);
+  return finish(*builder_, wire::CreateAck(*builder_, ack.stream, &point));
+}
+
 Bytes Encoder::encode(const Open& open) {
   auto& builder = *builder_;
   const wire::Writing writing(builder);
@@ -133,10 +145,15 @@ Bytes Encoder::encode(const Open& open) {
   const auto options = write(builder, open.options);
   const auto record = write(builder, open.record);
   const auto token = write(builder, open.token);
+  const auto resume_token = write(builder, open.resume_token);
+  const auto set = write(builder, open.set);
   const auto rate = open.rate ? flatbuffers::Optional<double>(*open.rate) : flatbuffers::nullopt;
+  const wire::ResumePoint point = place(open.place.value_or(ResumePoint()));
   return finish(builder, wire::CreateOpen(builder, open.version, open.stream, pipeline, id, format,
                                           rate, number(open.channels), number(open.dim), channel,
-                                          chunk, options, record, token));
+                                          chunk, options, record, token, open.resume, resume_token,
+                                          number(open.n), open.place ? &point : nullptr,
+                                          number(open.have), number(open.flushed), set));
 }
 
 Bytes Encoder::encode(const Frames& frames) {
@@ -178,6 +195,11 @@ Bytes Encoder::encode(const SetOptions& set) {
   const wire::Writing writing(builder);
   const auto options = builder.CreateString(set.options);
   return finish(builder, wire::CreateSetOptions(builder, set.stream, options));
+}
+
+Bytes Encoder::encode(const Received& received) {
+  const wire::Writing writing(*builder_);
+  return finish(*builder_, wire::CreateReceived(*builder_, received.stream, received.n));
 }
 
 }  // namespace millrace::client_protocol

@@ -42,11 +42,17 @@ struct Ready {
   std::string_view pipeline;
   std::uint64_t frames = 0;       // position of the first frame to send
   std::uint32_t frame_bytes = 0;  // bytes of one frame of the client; 0: not given
+  std::uint64_t commands = 0;     // number of the client's commands that have arrived
+  std::uint64_t keep = 0;         // for a client that resumes: the most frames to keep
+  std::string_view resume{};      // the token that continues the stream, a secret; or empty
+  std::optional<bool> resumed{};  // the client has shown a token: true if the stream was kept
 };
 
 struct Flushed {
   std::uint64_t stream = 0;
   std::uint64_t mark = 0;
+  std::optional<std::uint64_t> n{};  // here and below: for a client that resumes
+  std::uint64_t seq = 0;             // with `n`: the row whose segment the flush ended
 };
 
 struct Rejected {
@@ -54,6 +60,7 @@ struct Rejected {
   std::string_view code;
   std::string_view message;
   std::uint64_t frames = 0;  // length of the gap, in frames of the pipeline
+  std::optional<std::uint64_t> n{};
 };
 
 struct Error {
@@ -62,12 +69,14 @@ struct Error {
   std::string_view message;
   std::string_view parameter{};  // the one of Open at fault, or empty
   std::optional<std::chrono::milliseconds> retry_after{};
+  std::optional<std::uint64_t> n{};
 };
 
 struct Closed {
   std::uint64_t stream = 0;
   std::uint64_t frames = 0;  // without gaps
   std::uint64_t chunks = 0;  // rows with frames
+  std::optional<std::uint64_t> n{};
 };
 
 struct Credit {
@@ -86,7 +95,13 @@ struct Message {
   std::uint64_t seq = 0;                    // number of the newest row that the worker had
   Answer::Kind kind = Answer::Kind::bytes;  // json, text or bytes
   Bytes data{};
-  std::optional<std::uint64_t> n{};  // for a client that resumes
+  std::optional<std::uint64_t> n{};
+};
+
+// The place before which a client that resumes need not keep anything.
+struct Ack {
+  std::uint64_t stream = 0;
+  ResumePoint place{};
 };
 
 // client -> service
@@ -106,6 +121,14 @@ struct Open {
   std::optional<std::string_view> options{};
   std::optional<std::string_view> record{};
   std::optional<std::string_view> token{};  // a secret: neither logged nor part of an error
+  bool resume = false;
+  // The stream that the client continues, and what it has: see Resumption.
+  std::optional<std::string_view> resume_token{};  // a secret, too
+  std::optional<std::uint64_t> n{};
+  std::optional<ResumePoint> place{};
+  std::optional<std::uint64_t> have{};
+  std::optional<std::uint64_t> flushed{};
+  std::optional<std::string_view> set{};
 };
 
 struct Frames {
@@ -143,9 +166,15 @@ struct SetOptions {
   std::string_view options;  // a JSON object
 };
 
+// From a client that resumes: it has all messages before number `n`.
+struct Received {
+  std::uint64_t stream = 0;
+  std::uint64_t n = 0;  // at most max_number
+};
+
 using ToClient =
-    std::variant<Result, Ready, Flushed, Rejected, Error, Closed, Credit, Goaway, Message>;
-using ToService = std::variant<Open, Frames, Flush, Reset, Gap, End, Post, SetOptions>;
+    std::variant<Result, Ready, Flushed, Rejected, Error, Closed, Credit, Goaway, Message, Ack>;
+using ToService = std::variant<Open, Frames, Flush, Reset, Gap, End, Post, SetOptions, Received>;
 
 }  // namespace client_protocol
 }  // namespace millrace

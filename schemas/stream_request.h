@@ -58,7 +58,7 @@ struct StreamRequest {
   bool record = true;                      // false: the client declines; the stream is not recorded
   SegmentEnds ends{};                      // not a parameter of millrace.v1
   bool explain = false;                    // results have their time in each stage; WebSocket only
-  bool resume = false;                     // the stream may survive its connection; WebSocket only
+  bool resume = false;                     // the stream may survive its connection
   std::optional<Resumption> resumption{};  // requires: resume, and an id
 };
 

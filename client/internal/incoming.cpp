@@ -127,6 +127,7 @@ struct Receiver {
   void operator()(const cp::Goaway& goaway) const {
     pipe.deliver(client_event::Goaway{goaway.retry_after});
   }
+  void operator()(const cp::Ack&) const {}
 };
 
 }  // namespace

@@ -56,6 +56,9 @@ struct InWords {
   std::string operator()(const client_protocol::End& end) const {
     return std::to_string(end.stream) + " end";
   }
+  std::string operator()(const client_protocol::Received& received) const {
+    return std::to_string(received.stream) + " received before " + std::to_string(received.n);
+  }
 };
 
 inline std::string words_of(const client_protocol::ToService& message) {

@@ -25,6 +25,9 @@ struct Check {
   }
   void operator()(const cp::Post&) const {}  // their texts are checked by their stream
   void operator()(const cp::SetOptions&) const {}
+  void operator()(const cp::Received& received) const {
+    require(received.n <= cp::max_number, "a number is in its range");
+  }
   void operator()(const cp::Result& result) const {
     require(result.begin <= result.end, "a row ends behind its begin");
   }

@@ -47,7 +47,17 @@ const Open full_open{.stream = 1ULL << 60,
 
 const Frames frames{.stream = 7, .at = 1ULL << 40, .bytes = payload};
 
-const std::array<ToService, 11> to_service{full_open,
+const Open resuming_open{.stream = 7,
+                         .id = "mic-7",
+                         .resume = true,
+                         .resume_token = "a.b.c",
+                         .n = 58,
+                         .place = ResumePoint{40, 64000, 3, 64000, 7},
+                         .have = 42,
+                         .flushed = 0,
+                         .set = R"({"lang":"fr"})"};
+
+const std::array<ToService, 13> to_service{full_open,
                                            Open{.stream = 3, .record = "no"},
                                            Open{.stream = 3, .token = "abc"},
                                            frames,
@@ -57,12 +67,24 @@ const std::array<ToService, 11> to_service{full_open,
                                            Gap{.stream = 7, .frames = 1600},
                                            End{.stream = 7},
                                            Post{.stream = 7, .data = R"({"words":["Hugo"]})"},
-                                           SetOptions{.stream = 7, .options = "{}"}};
+                                           SetOptions{.stream = 7, .options = "{}"},
+                                           resuming_open,
+                                           Received{.stream = 7, .n = max_number}};
 
 const Message worker_message{
     .stream = 7, .number = 2, .seq = 3, .kind = Answer::Kind::bytes, .data = payload};
 
-const std::array<ToClient, 14> to_client{
+const Ready resumed_ready{.stream = 7,
+                          .id = "mic-7",
+                          .pipeline = "vad",
+                          .frames = 72000,
+                          .frame_bytes = 2,
+                          .commands = 3,
+                          .keep = 323200,
+                          .resume = "a.b.c",
+                          .resumed = false};
+
+const std::array<ToClient, 20> to_client{
     result,
     client_protocol::Result{},
     Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0, .frame_bytes = 4},
@@ -81,7 +103,13 @@ const std::array<ToClient, 14> to_client{
     Message{},
     client_protocol::Result{.data = payload,
                             .number = MessageNumber{5, ResumePoint{1, 2, 3, 4, 5}}},
-    Message{.data = payload, .n = 6}};
+    Message{.data = payload, .n = 6},
+    resumed_ready,
+    Flushed{.stream = 7, .mark = 1, .n = 7, .seq = 41},
+    Rejected{.stream = 7, .code = "values", .message = "no", .n = 8},
+    Error{.stream = 7, .code = "idle", .message = "silent", .n = 9},
+    Closed{.stream = 7, .frames = 1, .chunks = 1, .n = 10},
+    Ack{.stream = 7, .place = {40, 64000, 3, 64000, 7}}};
 
 template <class Any>
 std::vector<std::byte> bytes_of(const Any& message) {
@@ -121,12 +149,12 @@ int touch(Bytes bytes) {
 }
 int touch(const Open& m) {
   return touch(m.pipeline) + touch(m.id) + touch(m.format) + touch(m.channel) + touch(m.chunk) +
-         touch(m.options) + touch(m.record) + touch(m.token);
+         touch(m.options) + touch(m.record) + touch(m.token) + touch(m.resume_token) + touch(m.set);
 }
 int touch(const Frames& m) { return touch(m.bytes); }
 int touch(const client_protocol::Result& m) { return touch(m.data); }
 int touch(const Message& m) { return touch(m.data); }
-int touch(const Ready& m) { return touch(m.id) + touch(m.pipeline); }
+int touch(const Ready& m) { return touch(m.id) + touch(m.pipeline) + touch(m.resume); }
 int touch(const Rejected& m) { return touch(m.code) + touch(m.message); }
 int touch(const Error& m) { return touch(m.code) + touch(m.message) + touch(m.parameter); }
 int touch(const auto&) { return 0; }
@@ -139,6 +167,24 @@ TEST_CASE("the numbers for a client that resumes are read as they are written") 
   CHECK(to_client_and_back(numbered).number == numbered.number);
   CHECK(to_client_and_back(result).number == std::nullopt);
   CHECK(to_client_and_back(Message{.data = payload, .n = 6}).n == 6);
+  CHECK(to_client_and_back(Closed{.n = 7}).n == 7u);
+  CHECK_FALSE(to_client_and_back(Closed{}).n.has_value());
+  const Flushed flushed = to_client_and_back(Flushed{.mark = 1, .n = 0, .seq = 41});
+  CHECK(flushed.n == 0u);
+  CHECK(flushed.seq == 41);
+  CHECK(to_client_and_back(Ack{.stream = 7, .place = {1, 2, 3, 4, 5}}).place ==
+        ResumePoint{1, 2, 3, 4, 5});
+  CHECK(to_client_and_back(resumed_ready).resumed == false);
+  CHECK_FALSE(to_client_and_back(Ready{.id = "a", .pipeline = "b"}).resumed.has_value());
+  const Open open = to_service_and_back(resuming_open);
+  CHECK(open.resume);
+  CHECK(open.resume_token == "a.b.c");
+  CHECK(open.n == 58u);
+  CHECK(open.place == ResumePoint{40, 64000, 3, 64000, 7});
+  CHECK(open.have == 42u);
+  CHECK(open.flushed == 0u);
+  CHECK(open.set == R"({"lang":"fr"})");
+  CHECK_FALSE(to_service_and_back(full_open).place.has_value());
 }
 
 TEST_CASE("every message of a client is read by the service as it was written") {
@@ -212,6 +258,10 @@ TEST_CASE("the client's messages equal the golden files") {
   check("client_credit.bin", Credit{.stream = 7, .frames = 80000});
   check("client_post.bin", Post{.stream = 7, .data = R"({"words":["Hugo"]})"});
   check("client_set_options.bin", SetOptions{.stream = 7, .options = R"({"lang":"de"})"});
+  check("client_open_resume.bin", resuming_open);
+  check("client_ready_resume.bin", resumed_ready);
+  check("client_ack.bin", Ack{.stream = 7, .place = {40, 64000, 3, 64000, 7}});
+  check("client_received.bin", Received{.stream = 7, .n = 58});
 }
 
 TEST_CASE("a message with impossible values is refused for its meaning") {
@@ -240,7 +290,9 @@ TEST_CASE("a message with impossible values is refused for its meaning") {
   CHECK(refused(Goaway{.retry_after = std::chrono::hours(25)}));
 }
 
-TEST_CASE("marks and gaps that no other transport accepts are refused for their meaning") {
+TEST_CASE(
+    "marks gaps and acknowledgements that no other transport accepts are refused for their "
+    "meaning") {
   const auto refused = [](const auto& message) {
     const auto read = read_as<std::decay_t<decltype(message)>, ToService>(message);
     return !read && read.error() == WireError::meaning;
@@ -248,6 +300,7 @@ TEST_CASE("marks and gaps that no other transport accepts are refused for their 
   CHECK(refused(Flush{.mark = max_number + 1}));
   CHECK(refused(Gap{.frames = 0}));
   CHECK(refused(Gap{.frames = max_number + 1}));
+  CHECK(refused(Received{.n = max_number + 1}));
   CHECK_FALSE(refused(Gap{.frames = max_number}));
 }
 

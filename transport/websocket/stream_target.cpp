@@ -59,13 +59,17 @@ std::uint64_t& member_of(Resumption& in, std::uint64_t ResumePoint::*member) {
 
 // A number of the resumption, which the first of them creates.
 template <auto member>
-Problem set_number(StreamRequest& request, std::string value) {
-  const auto number = number_in<std::uint64_t>(value);
+Problem set_number(StreamRequest& request, std::optional<std::uint64_t> number) {
   if (!number || *number > client_protocol::max_number)
     return "must be a whole number from 0 to 2^53-1";
   if (!request.resumption) request.resumption.emplace();
   member_of(*request.resumption, member) = *number;
   return {};
+}
+
+template <auto member>
+Problem read_number(StreamRequest& request, std::string value) {
+  return set_number<member>(request, number_in<std::uint64_t>(value));
 }
 
 Problem set_record(bool& into, std::string_view value) {
@@ -78,6 +82,11 @@ Problem set_options(std::string& into, std::string value) {
   if (!is_json_object(value)) return "must be a JSON object";
   into = std::move(value);
   return {};
+}
+
+Problem set_changed(StreamRequest& request, std::string value) {
+  if (!request.resumption) request.resumption.emplace();
+  return set_options(request.resumption->set, std::move(value));
 }
 
 struct Parameter {
@@ -101,18 +110,15 @@ constexpr std::array<Parameter, 21> parameters{
      {"record", [](StreamRequest& r, std::string v) { return set_record(r.record, v); }},
      {"explain", [](StreamRequest& r, std::string v) { return set_flag(r.explain, v); }},
      {"resume", [](StreamRequest& r, std::string v) { return set_flag(r.resume, v); }},
-     {"n", set_number<&Resumption::n>},
-     {"seq", set_number<&ResumePoint::seq>},
-     {"from", set_number<&ResumePoint::frames>},
-     {"commands", set_number<&ResumePoint::commands>},
-     {"begin", set_number<&ResumePoint::begin>},
-     {"skip", set_number<&ResumePoint::skip>},
-     {"have", set_number<&Resumption::results>},
-     {"flushed", set_number<&Resumption::flushed>},
-     {"set", [](StreamRequest& r, std::string v) {
-        if (!r.resumption) r.resumption.emplace();
-        return set_options(r.resumption->set, std::move(v));
-      }}}};
+     {"n", read_number<&Resumption::n>},
+     {"seq", read_number<&ResumePoint::seq>},
+     {"from", read_number<&ResumePoint::frames>},
+     {"commands", read_number<&ResumePoint::commands>},
+     {"begin", read_number<&ResumePoint::begin>},
+     {"skip", read_number<&ResumePoint::skip>},
+     {"have", read_number<&Resumption::results>},
+     {"flushed", read_number<&Resumption::flushed>},
+     {"set", [](StreamRequest& r, std::string v) { return set_changed(r, std::move(v)); }}}};
 
 }  // namespace
 
@@ -169,8 +175,33 @@ Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open)
   if (open.chunk) check("chunk", set_text(request.chunk, std::string(*open.chunk)));
   if (open.options) check("options", set_options(request.options, std::string(*open.options)));
   if (open.record) check("record", set_record(request.record, *open.record));
+  request.resume = open.resume;
+  if (open.n) check("n", set_number<&Resumption::n>(request, open.n));
+  if (const auto& place = open.place) {
+    check("seq", set_number<&ResumePoint::seq>(request, place->seq));
+    check("from", set_number<&ResumePoint::frames>(request, place->frames));
+    check("commands", set_number<&ResumePoint::commands>(request, place->commands));
+    check("begin", set_number<&ResumePoint::begin>(request, place->begin));
+    check("skip", set_number<&ResumePoint::skip>(request, place->skip));
+  }
+  if (open.have) check("have", set_number<&Resumption::results>(request, open.have));
+  if (open.flushed) check("flushed", set_number<&Resumption::flushed>(request, open.flushed));
+  if (open.set) check("set", set_changed(request, std::string(*open.set)));
+  if (!error) error = add_resume_token(request, open.resume_token.value_or(""), "resume_token");
   if (error) return std::move(*error);
   return request;
+}
+
+std::optional<RequestError> add_resume_token(StreamRequest& request, std::string_view token,
+                                             std::string_view shown) {
+  if (token.empty() && !request.resumption) return std::nullopt;
+  if (token.empty()) return fault("n", "only with " + std::string(shown) + ", of a stream's ready");
+  if (!request.resume || request.id.empty())
+    return fault(request.resume ? "id" : "resume",
+                 "must be given with a token that continues a stream");
+  if (!request.resumption) request.resumption.emplace();
+  request.resumption->token = token;
+  return std::nullopt;
 }
 
 std::string stream_target(const StreamRequest& request) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,13 @@ inline constexpr std::string_view stream_path = "/v1/stream";
 
 // Checks the message `Open` by the same rules.
 [[nodiscard]] Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open);
+
+// Adds the token with which a client continues a stream; empty: it has shown none. Returns the
+// error of a request that has only a part of what a resumption needs. `shown` names where a client
+// shows the token, for the error.
+[[nodiscard]] std::optional<RequestError> add_resume_token(StreamRequest& request,
+                                                           std::string_view token,
+                                                           std::string_view shown);
 
 // Appends a parameter to a target, percent-encoded.
 void append_parameter(std::string& target, std::string_view name, std::string_view value);

@@ -23,16 +23,8 @@ std::string_view resume_token(const HttpQuery& query) {
 Result<StreamRequest, RequestError> read_request(const HttpQuery& query) {
   auto request = parse_stream_target(query.target);
   if (!request) return request;
-  const std::string_view token = resume_token(query);
-  if (token.empty() && !request->resumption) return request;
-  if (token.empty())
-    return RequestError{.parameter = "n",
-                        .message = "only with the subprotocol resume.TOKEN, of a stream's ready"};
-  if (!request->resume || request->id.empty())
-    return RequestError{.parameter = request->resume ? "id" : "resume",
-                        .message = "must be given with a token that continues a stream"};
-  if (!request->resumption) request->resumption.emplace();
-  request->resumption->token = token;
+  auto wrong = add_resume_token(*request, resume_token(query), "the subprotocol resume.TOKEN");
+  if (wrong) return std::move(*wrong);
   return request;
 }
 

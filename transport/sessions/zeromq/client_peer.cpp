@@ -51,6 +51,7 @@ void ClientPeer::dispatch(const Message& message, Time now) {
   if (found == streams_.end()) return answer_unknown(message.stream);
   found->second->received(message, now);
   if (found->second->is_unfinished()) unfinished_ = message.stream;
+  remove_if_over(*found->second, now);
 }
 
 // The stream may have ended meanwhile.
@@ -62,6 +63,12 @@ void ClientPeer::proceed() {
 
 void ClientPeer::open(const cp::Open& open, Time now) {
   last_open_ = now;
+  // The number is free for a peer that has the end of its stream.
+  if (const auto found = streams_.find(open.stream);
+      found != streams_.end() && found->second->sent_all()) {
+    found->second->acknowledge_all();
+    remove_if_over(*found->second, now);
+  }
   if (streams_.contains(open.stream)) {
     context_.stats.rejected[MessageFault::schema].add();
     outbox_.enqueue(cp::Rejected{.stream = open.stream,
@@ -78,6 +85,11 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());
+  if (context_.admission.thread_of(*request))
+    return refuse(open, {.status = 409,
+                         .parameter = "resume",
+                         .message = "the stream was opened over another transport",
+                         .reason = Refusal::resume});
   auto made = std::make_unique<PeerStream>(open.stream, outbox_, context_);
   // Inserted before open(): its messages are queued in the outbox with the stream's address.
   PeerStream& stream = *streams_.emplace(open.stream, std::move(made)).first->second;
@@ -139,7 +151,10 @@ bool ClientPeer::has_too_many_faults(Time now) {
 void ClientPeer::end(Closing why, ErrorCode code, std::string_view message, Time now) {
   ending_ = why;
   ended_ = now;
-  for (auto& [number, stream] : streams_) stream->fail(code, message, now);
+  // A client that does not read may be lost: its connection ends, and streams that resume wait.
+  for (auto& [number, stream] : streams_)
+    if (why != Closing::slow_reader || !stream->outlives_connection())
+      stream->fail(code, message, now);
 }
 
 void ClientPeer::flush(Time now) {
@@ -147,11 +162,16 @@ void ClientPeer::flush(Time now) {
     PeerStream* const stream = sent->stream;
     if (!stream) continue;
     stream->sent(*sent, now);
-    if (!stream->over()) continue;
-    stream->lost(now);
-    (void)note_unknown(stream->number());
-    streams_.erase(stream->number());
+    remove_if_over(*stream, now);
   }
+}
+
+void ClientPeer::remove_if_over(PeerStream& stream, Time now) {
+  if (!stream.over()) return;
+  const std::uint64_t number = stream.number();
+  stream.lost(now);
+  (void)note_unknown(number);
+  streams_.erase(number);
 }
 
 void ClientPeer::check(Time now) { (void)check_some(now, std::numeric_limits<std::size_t>::max()); }
@@ -162,8 +182,12 @@ std::size_t ClientPeer::check_some(Time now, std::size_t most) {
   std::size_t checked = 1;
   for (; checked < most && !ending_ && next_bucket_ < streams_.bucket_count();
        ++next_bucket_, ++checked)
-    for (auto at = streams_.begin(next_bucket_); at != streams_.end(next_bucket_); ++at, ++checked)
-      at->second->check(now);
+    for (auto at = streams_.begin(next_bucket_); at != streams_.end(next_bucket_); ++checked) {
+      PeerStream& stream = *at->second;
+      ++at;
+      stream.check(now);
+      remove_if_over(stream, now);
+    }
   if (ending_ || next_bucket_ >= streams_.bucket_count()) next_bucket_ = 0;
   return checked;
 }

@@ -25,7 +25,8 @@ namespace millrace {
 // - a message while over `limits.unsent_replies` bytes of messages without a stream are unsent;
 // - no `Open` for `limits.idle`, if the peer has never opened a stream.
 // Then nothing more is received from the peer, and it is cut `limits.close` later, which leaves it
-// time to read the error. A peer that has opened a stream before may stay without streams: its
+// time to read the error. If it does not read, streams that outlive their connection do not fail:
+// they lose it at the cut. A peer that has opened a stream before may stay without streams: its
 // socket answers heartbeats, and it may open the next stream at any time.
 //
 // Confined to one thread.
@@ -74,6 +75,7 @@ class ClientPeer {
   void refuse(const client_protocol::Open& open, const RequestError& error);
   template <class Message>
   void dispatch(const Message& message, Time now);
+  void remove_if_over(PeerStream& stream, Time now);
   void answer_unknown(std::uint64_t number);
   bool note_unknown(std::uint64_t number);
   bool has_too_many_faults(Time now);

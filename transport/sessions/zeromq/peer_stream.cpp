@@ -26,6 +26,7 @@ constexpr std::size_t result_envelope = 256;
 void PeerStream::begin(StreamHandle stream, Time now) {
   stream_ = std::move(stream);
   last_received_ = now;
+  ended_ = stream_->has_ended();
   top_up();
 }
 
@@ -121,8 +122,9 @@ bool PeerStream::accepts_json(std::string_view text,
   accept(MessageType::control, 0);
   constexpr std::size_t deepest = client_message::deepest_data;
   if (text.size() > context_.limits.text || is_valid(text, deepest)) return true;
-  rejected(ErrorCode::schema,
-           std::string(what) + ", nested at most " + std::to_string(deepest) + " deep", 0);
+  stream_->reject_command(
+      ErrorCode::schema,
+      std::string(what) + ", nested at most " + std::to_string(deepest) + " deep", now);
   return false;
 }
 
@@ -131,6 +133,14 @@ void PeerStream::received(const cp::End&, Time now) {
   last_received_ = now;
   accept(MessageType::close, 0);
   if (!std::exchange(ended_, true)) stream_->end(now);
+}
+
+// Also after the peer's end: messages still follow.
+void PeerStream::received(const cp::Received& received, Time now) {
+  last_received_ = now;
+  accept(MessageType::control, 0);
+  stream_->acknowledge(received.n, now);
+  if (last_ && received.n > *last_) acknowledge_all();
 }
 
 // False if the message must not reach the stream: it has ended or failed, or fails here.
@@ -175,7 +185,8 @@ void PeerStream::top_up() {
 }
 
 void PeerStream::check(Time now) {
-  if (closing_) return;
+  if (!closing_) stream_->check(now);
+  if (closing_) return await_acknowledgement(now);
   if (ended_) return;
   top_up();
   // A peer that may not send cannot be idle.
@@ -186,6 +197,12 @@ void PeerStream::check(Time now) {
          "nothing was received for " + seconds_of(context_.limits.idle) +
              "; send an empty Frames message (heartbeats do not count)",
          now);
+}
+
+void PeerStream::await_acknowledgement(Time now) {
+  if (!sent_all()) return;
+  if (!sent_all_since_) sent_all_since_ = now;
+  timed_out_ = now - *sent_all_since_ > context_.limits.close;
 }
 
 void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
@@ -203,7 +220,8 @@ void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
 }
 
 void PeerStream::lost(Time now) {
-  if (stream_) stream_->disconnected(closing_ ? ConnectionEnd::clean : ConnectionEnd::lost, now);
+  const bool has_all = closing_ && !last_;
+  if (stream_) stream_->disconnected(has_all ? ConnectionEnd::clean : ConnectionEnd::lost, now);
   stream_.reset();
 }
 
@@ -229,7 +247,20 @@ void PeerStream::ready(const StreamReady& ready) {
                     .id = ready.stream,
                     .pipeline = ready.pipeline,
                     .frames = ready.frames,
-                    .frame_bytes = static_cast<std::uint32_t>(ready.frame_bytes)});
+                    .frame_bytes = static_cast<std::uint32_t>(ready.frame_bytes),
+                    .commands = ready.commands,
+                    .keep = ready.keep,
+                    .resume = ready.resume,
+                    .resumed = ready.resumed});
+}
+
+std::optional<std::uint64_t> PeerStream::take_number() {
+  const auto number = std::exchange(next_, {});
+  return number ? std::optional(number->n) : std::nullopt;
+}
+
+void PeerStream::acknowledged(const ResumePoint& point) {
+  if (!closing_) enqueue(cp::Ack{.stream = number_, .place = point});
 }
 
 void PeerStream::result(const ResultHead& head, const Answer& answer) {
@@ -249,7 +280,8 @@ void PeerStream::result(const ResultHead& head, const Answer& answer) {
                      .end_s = static_cast<double>(head.end) / head.rate,
                      .flags = head.flags,
                      .kind = too_long ? Answer::Kind::error : answer.kind,
-                     .data = std::as_bytes(std::span(data))},
+                     .data = std::as_bytes(std::span(data)),
+                     .number = std::exchange(next_, {})},
           true);
 }
 
@@ -259,12 +291,15 @@ void PeerStream::message(const MessageHead& head, const Answer& message) {
                       .number = head.number,
                       .seq = head.seq,
                       .kind = message.kind,
-                      .data = std::as_bytes(std::span(message.data))},
+                      .data = std::as_bytes(std::span(message.data)),
+                      .n = take_number()},
           true);
 }
 
-void PeerStream::flushed(std::uint64_t mark, std::uint64_t /*seq*/) {
-  if (!closing_) enqueue(cp::Flushed{.stream = number_, .mark = mark});
+void PeerStream::flushed(std::uint64_t mark, std::uint64_t seq) {
+  if (closing_) return;
+  const auto n = take_number();
+  enqueue(cp::Flushed{.stream = number_, .mark = mark, .n = n, .seq = n ? seq : 0});
 }
 
 void PeerStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
@@ -272,8 +307,11 @@ void PeerStream::rejected(ErrorCode code, std::string_view message, std::uint64_
   ++rejections_;
   const auto fault = fault_ ? fault_ : millrace::fault_of(code, frames);
   if (fault) context_.stats.rejected[*fault].add();
-  enqueue(
-      cp::Rejected{.stream = number_, .code = name_of(code), .message = message, .frames = frames});
+  enqueue(cp::Rejected{.stream = number_,
+                       .code = name_of(code),
+                       .message = message,
+                       .frames = frames,
+                       .n = take_number()});
 }
 
 void PeerStream::goaway() {
@@ -283,14 +321,21 @@ void PeerStream::goaway() {
 
 void PeerStream::error(ErrorCode code, std::string_view message) {
   if (closing_) return;
-  enqueue(cp::Error{.stream = number_, .code = name_of(code), .message = message});
-  closing_ = true;
+  const auto n = take_number();
+  enqueue(cp::Error{.stream = number_, .code = name_of(code), .message = message, .n = n});
+  close(n);
 }
 
-void PeerStream::closed(std::uint64_t frames, std::uint64_t chunks, bool /*drained*/) {
+void PeerStream::closed(std::uint64_t frames, std::uint64_t chunks, bool drained) {
   if (closing_) return;
-  enqueue(cp::Closed{.stream = number_, .frames = frames, .chunks = chunks});
+  const auto n = take_number();
+  enqueue(cp::Closed{.stream = number_, .frames = frames, .chunks = chunks, .n = n});
+  close(drained ? std::nullopt : n);  // a service that stops keeps no messages
+}
+
+void PeerStream::close(std::optional<std::uint64_t> last) {
   closing_ = true;
+  last_ = last;
 }
 
 }  // namespace millrace

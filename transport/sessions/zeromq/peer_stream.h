@@ -41,6 +41,10 @@ struct PeerContext {
 // Results are never dropped. If more than `limits.unsent` bytes of other messages are unsent when
 // the peer sends a message, the stream ends with `slow_reader`.
 //
+// The messages of a stream that resumes have numbers. It is not over() until the peer has
+// acknowledged its last message, or has had `limits.close` to do so: then it waits like a stream
+// whose connection is lost.
+//
 // Outbox and context outlive it. Confined to one thread.
 class PeerStream final : public ClientOutput {
  public:
@@ -63,6 +67,7 @@ class PeerStream final : public ClientOutput {
   void received(const client_protocol::Post& post, Time now);
   void received(const client_protocol::SetOptions& set, Time now);
   void received(const client_protocol::End& end, Time now);
+  void received(const client_protocol::Received& received, Time now);
 
   // Checks the time limits. Call it several times a second.
   void check(Time now);
@@ -77,7 +82,13 @@ class PeerStream final : public ClientOutput {
   // error() or closed() was called. Further messages of the peer are ignored.
   bool closing() const { return closing_; }
   // The stream is closing() and all its messages were sent.
-  bool over() const { return closing_ && unsent_ == 0; }
+  bool sent_all() const { return closing_ && unsent_ == 0; }
+  // The same, and the peer need not acknowledge the last message any more.
+  bool over() const { return sent_all() && (!last_ || timed_out_); }
+  // The peer shows that it has the last message.
+  void acknowledge_all() { last_.reset(); }
+  // The peer may continue the stream over another connection.
+  bool outlives_connection() const { return stream_ && stream_->outlives_connection(); }
 
   std::string peer() const override { return outbox_.peer(); }
   void ready(const StreamReady& ready) override;
@@ -89,6 +100,8 @@ class PeerStream final : public ClientOutput {
   void goaway() override;
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+  void number(const MessageNumber& number) override { next_ = number; }
+  void acknowledged(const ResumePoint& point) override;
   void drop_queued() override;
   std::size_t reclaimable() const override { return closing_ ? 0 : unsent_; }
   void resume() override {}  // ZeroMQ clients are always read
@@ -102,6 +115,9 @@ class PeerStream final : public ClientOutput {
     MessageFault counted;  // for the metrics
   };
 
+  void await_acknowledgement(Time now);
+  std::optional<std::uint64_t> take_number();
+  void close(std::optional<std::uint64_t> last);
   bool accepts_input(Time now);
   bool accepts_json(std::string_view text, bool (*is_valid)(std::string_view, std::size_t),
                     std::string_view what, Time now);
@@ -126,7 +142,11 @@ class PeerStream final : public ClientOutput {
   FramesInPieces pieces_;
   std::optional<MessageFault> fault_;  // fault of the message that is being rejected
   std::uint64_t rejections_ = 0;
-  bool ended_ = false;  // the peer has sent `End`
+  std::optional<MessageNumber> next_;  // number of the next message
+  std::optional<std::uint64_t> last_;  // number of the last message, until it is acknowledged
+  std::optional<Time> sent_all_since_;
+  bool timed_out_ = false;  // the peer has not acknowledged it
+  bool ended_ = false;      // the peer has sent `End`
   bool closing_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schemas/client_codec.h"
+#include "streams/stream.h"
 #include "tests/support/quiet_stream.h"
 #include "transport/sessions/zeromq/client_peer.h"
 
@@ -25,7 +26,10 @@ struct LineOf {
                 std::string_view(reinterpret_cast<const char*>(m.data.data()), m.data.size()));
   }
   std::string operator()(const cp::Ready& m) const {
-    return line("ready", m.stream, m.id, m.pipeline, m.frames, m.frame_bytes);
+    std::string ready = line("ready", m.stream, m.id, m.pipeline, m.frames, m.frame_bytes);
+    if (!m.resume.empty()) ready += line("", "keep", m.keep, m.resume);
+    if (m.resumed) ready += line("", *m.resumed ? "resumed" : "anew", m.commands);
+    return ready;
   }
   std::string operator()(const cp::Flushed& m) const { return line("flushed", m.stream, m.mark); }
   std::string operator()(const cp::Rejected& m) const {
@@ -46,6 +50,10 @@ struct LineOf {
                 std::string_view(reinterpret_cast<const char*>(m.data.data()), m.data.size()));
   }
   std::string operator()(const cp::Goaway& m) const { return line("goaway", m.stream); }
+  std::string operator()(const cp::Ack& m) const {
+    const ResumePoint& at = m.place;
+    return line("ack", m.stream, at.seq, at.frames, at.commands, at.begin, at.skip);
+  }
 
   template <class... Parts>
   static std::string line(std::string_view first, const Parts&... parts) {
@@ -64,6 +72,16 @@ struct TextOf {
   }
 };
 
+// The number of a message in the order of a stream that resumes.
+struct NumberOf {
+  std::optional<std::uint64_t> operator()(const auto& message) const {
+    if constexpr (requires { message.n; }) return message.n;
+    if constexpr (requires { message.number->n; })
+      if (message.number) return message.number->n;
+    return std::nullopt;
+  }
+};
+
 // A wire to the test, which receives each message as a line.
 class MemoryWire final : public PeerWire {
  public:
@@ -75,6 +93,8 @@ class MemoryWire final : public PeerWire {
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
     if (decoded)
+      if (const auto n = std::visit(NumberOf(), *decoded)) numbers.push_back(*n);
+    if (decoded)
       if (std::string said = std::visit(TextOf(), *decoded); !said.empty()) text = std::move(said);
     return Sent::accepted;
   }
@@ -85,7 +105,8 @@ class MemoryWire final : public PeerWire {
   void cut() override { ++cuts; }
 
   Lines lines;
-  std::string text;  // of the last error or rejection
+  std::vector<std::uint64_t> numbers;  // of the messages that have one
+  std::string text;                    // of the last error or rejection
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
   bool written = true;      // all accepted messages are written to the socket
@@ -104,6 +125,8 @@ struct RecordedStream {
   std::uint64_t credit = 100;
   std::size_t piece = 0;  // bytes; 0: messages are given whole
   bool overrun = false;
+  bool resumes = false;
+  bool ended = false;  // over an earlier connection
   bool fails = false;  // reset() throws
   bool quiet = false;  // frames() is not recorded
   std::size_t written = 0;
@@ -133,6 +156,13 @@ class RecordingStream final : public QuietStream {
   void post(std::string_view data, Time) override { say("post " + std::string(data)); }
   void set(std::string_view options, Time) override { say("set " + std::string(options)); }
   void end(Time) override { say("end"); }
+  void reject_command(ErrorCode code, std::string_view message, Time) override {
+    say("reject command");
+    record_.outbox->rejected(code, message, 0);
+  }
+  void acknowledge(std::uint64_t n, Time) override { say("acknowledge " + std::to_string(n)); }
+  bool outlives_connection() const override { return record_.resumes; }
+  bool has_ended() const override { return record_.ended; }
   void fail(ErrorCode code, std::string_view, Time) override {
     say("failed " + std::string(name_of(code)));
   }
@@ -163,17 +193,31 @@ class RecordingAdmission final : public StreamAdmission {
     requests.push_back(request);
     RecordedStream& stream = streams.emplace_back();
     stream.credit = credit;
+    stream.resumes = request.resume;
+    stream.ended = ended;
     stream.outbox = &outbox;
     const std::string name = "s" + std::to_string(streams.size() - 1);
     outbox.ready({.stream = name,
                   .pipeline = request.pipeline,
-                  .frame_bytes = request.format == "opus" ? 0u : 2u});
+                  .frame_bytes = request.format == "opus" ? 0u : 2u,
+                  .frames = arrived.frames,
+                  .commands = arrived.commands,
+                  .keep = request.resume ? 1000u : 0u,
+                  .resume = request.resume ? "next.token" : "",
+                  .resumed = request.resumption ? std::optional(true) : std::nullopt});
     if (fails) throw std::bad_alloc();
     return StreamHandle(new RecordingStream(stream));
   }
 
+  std::optional<std::uint32_t> thread_of(const StreamRequest& request) const override {
+    return request.resumption ? thread : std::nullopt;
+  }
+
   std::optional<RequestError> error;
-  bool fails = false;  // after ready()
+  std::optional<std::uint32_t> thread;  // that has the streams which clients continue
+  Stream::Received arrived;             // of the streams which clients continue
+  bool ended = false;                   // they have received the client's end
+  bool fails = false;                   // after ready()
   std::uint64_t credit = 100;
   std::vector<StreamRequest> requests;
   std::deque<RecordedStream> streams;  // in the order of their opening

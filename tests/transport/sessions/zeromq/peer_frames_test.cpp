@@ -74,7 +74,7 @@ TEST_CASE_METHOD(OpenStream,
   says(cp::Post{.stream = 7, .data = "[1"});
   says(cp::SetOptions{.stream = 7, .options = "[1]"});
   says(cp::Flush{.stream = 7});
-  CHECK(calls(0) == Lines{"flush"});
+  CHECK(calls(0) == Lines{"reject command", "reject command", "flush"});
   CHECK(received() == Lines{"rejected 7 schema 0", "rejected 7 schema 0"});
   CHECK(rejected(MessageFault::schema).value() == 2);
 }
