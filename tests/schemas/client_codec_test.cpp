@@ -291,7 +291,7 @@ TEST_CASE("a message with impossible values is refused for its meaning") {
 }
 
 TEST_CASE(
-    "marks gaps and acknowledgements that no other transport accepts are refused for their "
+    "marks and gaps that no other transport accepts are refused for their "
     "meaning") {
   const auto refused = [](const auto& message) {
     const auto read = read_as<std::decay_t<decltype(message)>, ToService>(message);

@@ -94,6 +94,8 @@ class MemoryWire final : public PeerWire {
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
     if (decoded)
       if (const auto n = std::visit(NumberOf(), *decoded)) numbers.push_back(*n);
+    if (const auto* ready = decoded ? std::get_if<cp::Ready>(&*decoded) : nullptr)
+      token = ready->resume;
     if (decoded)
       if (std::string said = std::visit(TextOf(), *decoded); !said.empty()) text = std::move(said);
     return Sent::accepted;
@@ -106,6 +108,7 @@ class MemoryWire final : public PeerWire {
 
   Lines lines;
   std::vector<std::uint64_t> numbers;  // of the messages that have one
+  std::string token;                   // of the last Ready
   std::string text;                    // of the last error or rejection
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
