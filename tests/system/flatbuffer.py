@@ -4,9 +4,10 @@ test to decide what is valid."""
 import collections
 import struct
 
-# --- Writing. A field is a Scalar, a child (Table, Vector or bytes: a string), or None: absent.
+# --- Writing. A field is a Scalar, a Struct, a child (Table, Vector or bytes: a string), or None: absent.
 
 Scalar = collections.namedtuple("Scalar", "format value")
+Struct = collections.namedtuple("Struct", "format values")  # whose alignment is at most 8, without gaps
 Table = collections.namedtuple("Table", "fields")
 Vector = collections.namedtuple("Vector", "format items")
 
@@ -50,8 +51,8 @@ def _put(out, child):
 def _put_table(out, fields):
     places, size = [], 4
     for field in fields:
-        wide = struct.calcsize(field.format) if isinstance(field, Scalar) else 4
-        size += -size % wide if field is not None else 0
+        wide = struct.calcsize(field.format) if isinstance(field, (Scalar, Struct)) else 4
+        size += -size % min(wide, 8) if field is not None else 0
         places.append(size if field is not None else 0)
         size += wide if field is not None else 0
     vtable = struct.pack(f"<HH{len(fields)}H", 4 + 2 * len(fields), size, *places)
@@ -63,6 +64,8 @@ def _put_table(out, fields):
         at = table + place
         if isinstance(field, Scalar):
             struct.pack_into("<" + field.format, out, at, field.value)
+        elif isinstance(field, Struct):
+            struct.pack_into("<" + field.format, out, at, *field.values)
         elif field is not None:
             child = _put(out, field)
             struct.pack_into("<I", out, at, child - at)
@@ -107,6 +110,10 @@ class Reader:
     def optional(self, number, format, otherwise=None):
         place = self._place(number)
         return self._get(format, place) if place else otherwise
+
+    def structure(self, number, format):
+        place = self._place(number)
+        return struct.unpack_from("<" + format, self.text, place) if place else None
 
     def child(self, number):
         place = self._place(number)

@@ -61,14 +61,15 @@ class Stream:
     """A stream that sends no more than its credit, and splits frames that are too many for one message."""
 
     def __init__(self, peer, number, **parameters):
-        self.peer, self.number, self.position = peer, number, 0
+        self.peer, self.number = peer, number
         self.received, self.over = [], False
         peer.send(wire.open_(number, **parameters))
         first = self.next()
         self.refusal = first if first["type"] == "error" else None
         if not self.refusal:
-            assert (first["type"], first["version"], first["frames"]) == ("ready", 1, 0), first
-            self.name, self.frame = first["stream"], first["frame_bytes"]
+            assert (first["type"], first["version"]) == ("ready", 1), first
+            assert first["frames"] == 0 or parameters.get("resume_token"), first
+            self.name, self.frame, self.position = first["stream"], first["frame_bytes"], first["frames"]
 
     def next(self):
         message = self.peer.next(self.number)
