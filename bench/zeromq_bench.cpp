@@ -110,7 +110,7 @@ class Service final : StreamAdmission {
 
  private:
   Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
-    output.ready("s", "default", 0, 2);
+    output.ready({.stream = "s", .pipeline = "default", .frame_bytes = 2});
     return StreamHandle(new ImmediateStream(output, stats_, blocks_, chosen_size_, latencies));
   }
 
