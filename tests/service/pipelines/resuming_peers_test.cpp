@@ -128,6 +128,19 @@ TEST_CASE("a stream that a client continues leaves its old connection with a con
   CHECK(d.live() == 1);
 }
 
+TEST_CASE("a stream that a client has continued at another service leaves its old connection") {
+  Service d, elsewhere;
+  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.keys());
+  auto& first = d.opens();
+  first.sends(d, 0);
+  auto& moved = elsewhere.resumes(first, 0);
+  CHECK_THAT(moved.received(elsewhere)[0], Catch::EndsWith(" anew 0"));
+  auto& second = d.resumes(moved, 0);
+  CHECK_THAT(second.received(d)[0], Catch::EndsWith(" anew 0"));
+  CHECK(first.messages(d) == Lines{"error 1 conflict"});
+  CHECK(first.peer.streams() == 0);
+}
+
 TEST_CASE("a stream without resume ends with its connection, and so does one without input") {
   Service d;
   auto& client = d.connects();

@@ -23,6 +23,7 @@ struct StreamLog {
   std::vector<std::string> calls;
   std::size_t written = 0;
   std::size_t piece = 0;            // bytes; 0: messages are given whole
+  bool ended = false;               // over an earlier connection
   bool fails = false;               // frames(), tick() and written() throw
   ClientOutput* rejects = nullptr;  // rejects frames there
 };
@@ -47,6 +48,7 @@ class LoggingStream final : public test::QuietStream {
   void flush(std::optional<std::uint64_t> mark, Time) override {
     say(mark ? "flush " + std::to_string(*mark) : "flush");
   }
+  bool has_ended() const override { return log_.ended; }
   void reset(Time) override { say("reset"); }
   void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
   void end(Time) override { say("end"); }
@@ -94,7 +96,9 @@ class LoggingAdmission final : public StreamAdmission {
 // A session between a client and a stream that are both parts of the test. Tests do not wait:
 // after() passes a time.
 struct SessionFixture {
-  explicit SessionFixture(ConnectionLimits chosen = {}) : limits(chosen) {
+  // `ended`: the stream has received its end over an earlier connection.
+  explicit SessionFixture(ConnectionLimits chosen = {}, bool ended = false) : limits(chosen) {
+    stream.ended = ended;
     (void)outbox.open(admission, {});
     scope.spawn(run_session(scope, gate, client, outbox));
     settle();

@@ -110,6 +110,13 @@ TEST_CASE_METHOD(SessionFixture, "after a pause, the time limits of the client s
   CHECK(stream.calls == Calls{"end", "failed idle", "lost"});
 }
 
+TEST_CASE("a client whose end has arrived over an earlier connection only answers pings") {
+  SessionFixture fixture({.message_idle = 15s}, true);
+  fixture.client.last_received_at = Clock::now() + 20s;
+  fixture.after(20s);
+  CHECK(fixture.stream.calls.empty());
+}
+
 TEST_CASE("the idle limit of an open stream can be shorter than that of an ended one") {
   SessionFixture fixture({.message_idle = 15s});
   fixture.after(14s);
