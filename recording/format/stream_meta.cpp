@@ -17,6 +17,7 @@ using Metadata = std::map<std::string, std::string>;
 constexpr std::size_t max_name = 256;
 constexpr std::uint32_t max_values = 65535;
 constexpr std::string_view features = "features", stateless = "stateless";
+constexpr std::string_view hex_digits = "0123456789abcdef";
 const std::string row_buckets = "rows=";
 
 template <class Number>
@@ -109,6 +110,15 @@ bool read_batches(std::string_view text, std::optional<RecordedBatches>& into) {
   return true;
 }
 
+bool read_key(std::string_view text, std::optional<ResumableKey>& into) {
+  StreamKey& key = into.emplace().stream;
+  if (text.size() != 2 * key.bytes.size()) return false;
+  if (text.find_first_not_of(hex_digits) != text.npos) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    key.bytes[i / 2] = static_cast<std::uint8_t>(key.bytes[i / 2] << 4 | hex_digits.find(text[i]));
+  return true;
+}
+
 // Reads the values of a metadata record, and keeps the key of the first one that is not valid.
 class Reader {
  public:
@@ -143,6 +153,12 @@ class Reader {
 
 }  // namespace
 
+std::string to_hex(const StreamKey& key) {
+  std::string hex;
+  for (const std::uint8_t byte : key.bytes) (hex += hex_digits[byte >> 4]) += hex_digits[byte & 15];
+  return hex;
+}
+
 Metadata to_metadata(const StreamMeta& meta) {
   Metadata metadata{{"number", text_of(meta.number)},
                     {"name", meta.name},
@@ -154,6 +170,10 @@ Metadata to_metadata(const StreamMeta& meta) {
   if (meta.batches) metadata["batches"] = text_of(*meta.batches);
   if (!meta.options.empty()) metadata["options"] = meta.options;
   if (!meta.client.empty()) metadata["client"] = meta.client;
+  if (meta.resumable) {
+    metadata["key"] = to_hex(meta.resumable->stream);
+    metadata["epoch"] = text_of(meta.resumable->epoch);
+  }
   return metadata;
 }
 
@@ -182,6 +202,9 @@ Result<StreamMeta, std::string> meta_from(const mcap::TextMap& metadata) {
   reader.read_options("client", meta.client);
   reader.read("opened", number(meta.opened_wall));
   reader.read("steady", number(meta.opened_steady));
+  reader.read_if_there("key",
+                       [&](std::string_view text) { return read_key(text, meta.resumable); });
+  if (meta.resumable) reader.read("epoch", number(meta.resumable->epoch));
   if (!reader.wrong().empty()) return reader.wrong();
   return meta;
 }

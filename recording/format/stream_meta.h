@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/frame_type.h"
+#include "base/ids.h"
 #include "base/result.h"
 #include "recording/format/mcap.h"
 
@@ -24,6 +25,18 @@ struct RecordedBatches {
   bool operator==(const RecordedBatches&) const = default;
 };
 
+// The key of a stream that may survive its connection. If it was lost and opened anew, it has
+// several recordings, perhaps in several directories: all have this key, in the order of the
+// epochs.
+struct ResumableKey {
+  StreamKey stream{};
+  std::uint32_t epoch = 0;  // number of the connection that opened this recording
+  bool operator==(const ResumableKey&) const = default;
+};
+
+// 32 digits.
+std::string to_hex(const StreamKey& key);
+
 // All that is known of a stream when it opens. Written to every recording file that has a part of
 // the stream, as the metadata of its MCAP channel.
 struct StreamMeta {
@@ -36,7 +49,8 @@ struct StreamMeta {
   std::string options{};                     // the client's: a JSON object, or empty
   std::string client{};          // the client's format: {"format":"mulaw","rate":8000,"channels":1}
   std::int64_t opened_wall = 0;  // nanoseconds since 1970
-  std::int64_t opened_steady = 0;  // the same instant by the clock of RecordedEvent::at
+  std::int64_t opened_steady = 0;           // the same instant by the clock of RecordedEvent::at
+  std::optional<ResumableKey> resumable{};  // nullopt: the stream ends with its connection
   bool operator==(const StreamMeta&) const = default;
 };
 

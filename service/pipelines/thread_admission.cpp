@@ -175,7 +175,11 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   if (!from.set.empty()) request.options = merged_members(request.options, {from.set});
   const Time now = Clock::now();
   std::unique_ptr<StreamTap> tap;
-  if (thread_.recording) tap = thread_.recording->tap(request, options, checked.format, now);
+  if (thread_.recording) {
+    std::optional<recording::ResumableKey> key;
+    if (holder.key) key = {.stream = *holder.key, .epoch = epoch};
+    tap = thread_.recording->tap(request, options, checked.format, now, key);
+  }
   pipeline.hub().open({id, request.id, request.options, &thread_.returns});
   if (!resumable)
     output.ready({.stream = request.id,

@@ -56,9 +56,9 @@ ThreadRecording::ThreadRecording(recording::PagePool& pages, std::size_t thread,
                                  std::atomic<std::uint64_t>& next_stream, Duration commit)
     : pages_(pages, thread, stats_), next_stream_(next_stream), commit_(commit) {}
 
-std::unique_ptr<StreamTap> ThreadRecording::tap(const StreamRequest& request,
-                                                const PipelineOptions& pipeline,
-                                                const ClientFormat& format, Time now) {
+std::unique_ptr<StreamTap> ThreadRecording::tap(
+    const StreamRequest& request, const PipelineOptions& pipeline, const ClientFormat& format,
+    Time now, const std::optional<recording::ResumableKey>& resumable) {
   if (!pipeline.record || !request.record || !selects(*pipeline.record, request.id)) return nullptr;
   // Relaxed: only the number counts.
   if (next_stream_.load(std::memory_order_relaxed) == 0) return nullptr;
@@ -73,7 +73,8 @@ std::unique_ptr<StreamTap> ThreadRecording::tap(const StreamRequest& request,
                             .options = request.options,
                             .client = to_json(format, pipeline.frames.features),
                             .opened_wall = wall_clock().count(),
-                            .opened_steady = to_wire(now)});
+                            .opened_steady = to_wire(now),
+                            .resumable = resumable});
   return std::make_unique<StreamRecording>(pages_, std::move(meta), pipeline.record->answers);
 }
 

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/time.h"
 #include "input/client_format.h"
+#include "recording/format/stream_meta.h"
 #include "recording/writer/page_pool.h"
 #include "recording/writer/page_writer.h"
 #include "recording/writer/stats.h"
@@ -33,9 +35,10 @@ class ThreadRecording {
                   std::atomic<std::uint64_t>& next_stream, Duration commit);
 
   // The tap of a new stream; null if the stream is not to be recorded. `request` has the name of
-  // the stream. Throws std::bad_alloc.
-  std::unique_ptr<StreamTap> tap(const StreamRequest& request, const PipelineOptions& pipeline,
-                                 const ClientFormat& format, Time now);
+  // the stream. `resumable`: it may survive its connection. Throws std::bad_alloc.
+  std::unique_ptr<StreamTap> tap(
+      const StreamRequest& request, const PipelineOptions& pipeline, const ClientFormat& format,
+      Time now, const std::optional<recording::ResumableKey>& resumable = std::nullopt);
 
   // Hands a partly filled page to the recorder. Call it every `hand_over_period()`, and when the
   // thread has finished its streams. False: last records of streams wait for room in the queue.

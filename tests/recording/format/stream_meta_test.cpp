@@ -78,6 +78,23 @@ TEST_CASE("a stream of an earlier version has no batches") {
   CHECK(read(earlier)->batches == std::nullopt);
 }
 
+TEST_CASE("a stream that may survive its connection has its key and its epoch") {
+  StreamMeta changed = meta;
+  changed.resumable = ResumableKey{.epoch = 4'294'967'295};
+  for (std::size_t i = 0; i < 16; ++i)
+    changed.resumable->stream.bytes[i] = static_cast<std::uint8_t>(15 * i + 15);
+  Metadata written = to_metadata(changed);
+  CHECK(written.at("key") == "0f1e2d3c4b5a69788796a5b4c3d2e1f0");
+  CHECK(written.at("epoch") == "4294967295");
+  CHECK(*read(written) == changed);
+  written.erase("epoch");
+  CHECK(read(written).error() == "epoch");
+  written["epoch"] = "4294967296";
+  CHECK(read(written).error() == "epoch");
+  for (const char* key : {"", "0f", "0F1E2D3C4B5A69788796A5B4C3D2E1F0"})
+    CHECK(wrong_with("key", key) == "key");
+}
+
 TEST_CASE("every rate is read as it was written") {
   StreamMeta audio = meta;
   for (const double rate : {1e-300, 1.0 / 3, 44'100.0, 1e300}) {

@@ -79,6 +79,13 @@ PipelineOptions recorded_pipeline() {
   return pipeline;
 }
 
+// The token of the stream in `ready`.
+std::string token_of(AdmissionUnderTest::Client& client) {
+  const std::string ready = client.received().at(0), member = R"("resume":")";
+  const std::size_t begin = ready.find(member) + member.size();
+  return ready.substr(begin, ready.find('"', begin) - begin);
+}
+
 }  // namespace
 
 TEST_CASE("about the share of the streams is recorded") {
@@ -169,4 +176,33 @@ TEST_CASE_METHOD(OneThread,
   CHECK(written[0].events == 3);
   CHECK(written[0].answers == std::vector<std::string>{"0 1 1"});
   CHECK(written[0].closing->complete);
+}
+
+TEST_CASE_METHOD(OneThread, "a stream that is opened anew has the key of its first recording") {
+  AdmissionUnderTest admitted(3, false, &thread);
+  auto& first = admitted.open({.id = "mic", .resume = true});
+  const std::string token = token_of(first);
+  admitted.send_row(first);
+  first.stream->disconnected(ConnectionEnd::clean, Clock::now());
+  admitted.run();
+  auto& anew = admitted.open(
+      {.id = "mic",
+       .resume = true,
+       .resumption = Resumption{.token = token, .point = {.seq = 1, .frames = 4, .begin = 4}}});
+  admitted.send_row(anew);
+  receive();
+  REQUIRE(written.size() == 2);
+  REQUIRE(written[0].meta.resumable);
+  REQUIRE(written[1].meta.resumable);
+  CHECK(written[0].meta.resumable->epoch == 0);
+  CHECK(written[1].meta.resumable->epoch == 1);
+  CHECK(written[0].meta.resumable->stream == written[1].meta.resumable->stream);
+  CHECK(written[0].meta.resumable->stream != StreamKey());
+}
+
+TEST_CASE_METHOD(OneThread, "a stream without a token has no key") {
+  AdmissionUnderTest admitted(3, false, &thread);
+  admitted.send_row(admitted.open({.id = "mic"}));
+  receive();
+  CHECK_FALSE(written.at(0).meta.resumable);
 }
