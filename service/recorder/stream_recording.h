@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -15,6 +16,9 @@ namespace millrace {
 
 // Records one stream: passes its events and answers to the recorder, and computes the digest of its
 // rows. Owned by its stream, and confined to its thread.
+//
+// A stream that may survive its connection, and that receives nothing, leaves no recording: a load
+// balancer may have sent its request to two services.
 class StreamRecording final : public StreamTap {
  public:
   // `pages` must outlive it. With `answers`, the answers to the stream's rows and the
@@ -29,10 +33,21 @@ class StreamRecording final : public StreamTap {
   void closed(StreamClosing why, bool ended) override;
 
  private:
+  struct Held {
+    Event event{};
+    Time arrived{};
+  };
+
+  bool hold(const Event& event, Time arrived);
+
   recording::PageWriter& pages_;
   std::unique_ptr<recording::StreamPen> pen_;
   recording::RowDigest digest_;
   const bool answers_;
+  // Nothing was received so far: the events are the open, and perhaps the size of the first body.
+  bool holds_;
+  std::array<Held, 2> held_{};
+  std::size_t held_events_ = 0;
 };
 
 }  // namespace millrace

@@ -206,3 +206,19 @@ TEST_CASE_METHOD(OneThread, "a stream without a token has no key") {
   receive();
   CHECK_FALSE(written.at(0).meta.resumable);
 }
+
+TEST_CASE_METHOD(OneThread, "a stream with a token that received nothing leaves no recording") {
+  AdmissionUnderTest admitted(3, false, &thread);
+  admitted.attach();
+  auto& first = admitted.open({.id = "mic", .resume = true});
+  AdmissionUnderTest::disconnect(first);
+  admitted.run();
+  auto& asking = admitted.open({.id = "two", .resume = true});
+  asking.stream->flush(std::nullopt, Clock::now());
+  AdmissionUnderTest::disconnect(admitted.open({.id = "three"}));
+  admitted.run();
+  receive();
+  REQUIRE(written.size() == 2);
+  CHECK(written[0].meta.name == "two");
+  CHECK(written[1].meta.name == "three");
+}
