@@ -222,14 +222,15 @@ RecordedStream Recordings::stream_of(std::span<const Part* const> parts) const {
                         .begin = first.part.first_event == 0 ? first.part.begin : 0,
                         .first_file = first.file,
                         .last_file = last.file,
-                        .whole = first.part.first_event == 0 && first.part.first_slice == 0 &&
-                                 last.part.closed && last.part.complete};
+                        .has_open = first.part.first_event == 0,
+                        .unbroken = first.part.first_event == 0 && first.part.first_slice == 0};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const StreamPart& part = parts[i]->part;
     stream.frames += part.frames;
     stream.end = std::max(stream.end, part.end);
-    if (part.lost || (i > 0 && !continues(parts[i - 1]->part, part))) stream.whole = false;
+    if (part.lost || (i > 0 && !continues(parts[i - 1]->part, part))) stream.unbroken = false;
   }
+  stream.whole = stream.unbroken && last.part.closed && last.part.complete;
   const std::string run = run_of(last.file);
   stream.open = !last.part.closed && !run.empty() && run == live_run_;
   return stream;

@@ -28,8 +28,10 @@ struct RecordedStream {
   std::uint64_t end = 0;     // position after its last event
   FileNumber first_file = 0;
   FileNumber last_file = 0;
-  bool open = false;   // a service is recording it now
-  bool whole = false;  // all its events are there, from `open` to `end` or `abort`
+  bool open = false;      // a service is recording it now
+  bool has_open = false;  // its open is there
+  bool unbroken = false;  // its open and all events up to its last one are there
+  bool whole = false;     // all its events are there, from `open` to `end` or `abort`
 };
 
 // A directory of recordings, for reading. It may be written by a service meanwhile: refresh() shows

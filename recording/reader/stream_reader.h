@@ -32,6 +32,7 @@ class StreamReader {
   StreamReader(Recordings& recordings, const RecordedStream& stream);
   // Not copied: the items refer to the decoder's memory.
   StreamReader(StreamReader&&) = default;
+  StreamReader& operator=(StreamReader&&) = default;
 
   const RecordedStream& stream() const { return stream_; }
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/reader/joined_reader.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "chunker/rule_json.h"
+
+namespace millrace::recording {
+
+using Kind = Event::Kind;
+
+void shorten(RecordedEvent& read, std::uint64_t count) {
+  if (count == read.event.count) return;
+  read.frames = read.frames.first(read.frames.size() / read.event.count * count);
+  read.event.count = count;
+}
+
+JoinedReader::JoinedReader(Recordings& recordings, const StreamParts& parts)
+    : opened_wall_(parts.front().meta.opened_wall) {
+  for (const RecordedStream& part : parts) parts_.push_back({StreamReader(recordings, part)});
+  if (parts_.size() > 1) set_limits();
+  begin_part();
+}
+
+// A part without a row that counts is left out.
+void JoinedReader::set_limits() {
+  std::uint64_t position = max, row = max;
+  for (auto part = parts_.end(); part != parts_.begin();) {
+    --part;
+    part->position = position;
+    part->row = row;
+    part->first = part->reader.next();
+    const auto* open = part->first ? std::get_if<RecordedEvent>(&*part->first) : nullptr;
+    if (!open || open->event.cause == Cause::recorder) {
+      position = std::min(position, part->reader.stream().begin);
+      row = max;
+      continue;
+    }
+    const bool is_replaced = open->event.rows >= row;
+    position = std::min(position, open->event.count);
+    row = std::min(row, open->event.rows);
+    if (is_replaced) part = parts_.erase(part);
+  }
+}
+
+void JoinedReader::begin_part() {
+  const Part& part = parts_[at_];
+  complete_ = false;
+  chunker_.reset();
+  if (part.row == max) return;
+  const StreamMeta& meta = part.reader.stream().meta;
+  const auto rule =
+      rule_from_json(meta.rule, {.rate = meta.frames.rate, .features = meta.frames.features});
+  if (!rule) return;
+  rule_ = *rule;
+  chunker_.emplace(rule_->chunker_spec());
+}
+
+std::optional<RecordedItem> JoinedReader::next() {
+  for (;;) {
+    auto item = next_of_part();
+    if (!item) {
+      if (at_ + 1 == parts_.size()) return item;
+      ++at_;
+      begin_part();
+    } else if (counts(*item)) {
+      return item;
+    }
+  }
+}
+
+std::optional<RecordedItem> JoinedReader::next_of_part() {
+  Part& part = parts_[at_];
+  if (part.first) return std::exchange(part.first, std::nullopt);
+  return part.reader.next();
+}
+
+bool JoinedReader::counts(RecordedItem& item) {
+  const Part& part = parts_[at_];
+  if (part.position == max) return true;
+  if (auto* read = std::get_if<RecordedEvent>(&item)) return !complete_ && counts(*read);
+  if (const auto* answer = std::get_if<RecordedAnswer>(&item)) return answer->seq < part.row;
+  if (const auto* message = std::get_if<RecordedMessage>(&item)) return message->seq < part.row;
+  return false;
+}
+
+// Shortens frames to those that count.
+bool JoinedReader::counts(RecordedEvent& read) {
+  const Part& part = parts_[at_];
+  const bool opens = read.event.kind == Kind::open, has_frames = read.event.kind == Kind::frames;
+  if (opens) next_row_ = read.event.rows;
+  if (!chunker_) {
+    const std::uint64_t left = part.position - std::min(part.position, read.position);
+    if (has_frames) shorten(read, std::min(read.event.count, left));
+    complete_ = !opens && left == 0;
+    return !complete_;
+  }
+  if (has_frames)
+    cut_frames(read);
+  else if (read.event.kind != Kind::size || rule_->allows_body(read.event.count))
+    feed(read.event);
+  complete_ = next_row_ >= part.row;
+  return true;
+}
+
+void JoinedReader::cut_frames(RecordedEvent& read) {
+  std::uint64_t fed = 0;
+  while (fed < read.event.count && next_row_ < parts_[at_].row) {
+    const std::uint64_t count = std::min(read.event.count - fed, chunker_->frames_until_next());
+    feed({.kind = Kind::frames, .count = count});
+    fed += count;
+  }
+  shorten(read, fed);
+}
+
+void JoinedReader::feed(const Event& event) {
+  chunker_->add(event);
+  while (chunker_->next()) ++next_row_;
+}
+
+std::int64_t JoinedReader::opened_steady() const {
+  const StreamMeta& meta = part().meta;
+  return meta.opened_steady - (meta.opened_wall - opened_wall_);
+}
+
+std::vector<MissingPart> JoinedReader::missing() const {
+  std::vector<MissingPart> all;
+  for (std::size_t i = 0; i <= at_; ++i)
+    for (const MissingPart& part : parts_[i].reader.missing())
+      if (part.begin < parts_[i].position) all.push_back(part);
+  return all;
+}
+
+}  // namespace millrace::recording
