@@ -115,7 +115,7 @@ RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& prog
   if (arguments.named.empty()) {
     streams = (*recordings)->streams();
   } else {
-    auto found = find_streams(**recordings, arguments.named, export_line(arguments));
+    auto found = find_with_parts(**recordings, arguments.named, export_line(arguments));
     if (!found) return found.error();
     streams = std::move(*found);
   }
@@ -129,7 +129,7 @@ RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& prog
 Result<std::vector<recording::RecordedStream>, std::string> chosen(
     const RecordingsArguments& arguments, recording::Recordings& recordings) {
   if (!arguments.named.empty())
-    return find_streams(recordings, arguments.named, arguments.line("rm"));
+    return find_with_parts(recordings, arguments.named, arguments.line("rm"));
   Filter filter;
   if (!arguments.before.empty()) {
     filter.until = parse_instant(arguments.before);

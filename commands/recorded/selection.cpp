@@ -72,13 +72,30 @@ Result<std::vector<recording::RecordedStream>, std::string> find_streams(
   return streams;
 }
 
-Result<recording::RecordedStream, std::string> find_stream(recording::Recordings& recordings,
-                                                           const NamedStreams& named,
-                                                           const std::string& command) {
+Result<std::vector<recording::RecordedStream>, std::string> find_with_parts(
+    recording::Recordings& recordings, const NamedStreams& named, const std::string& command) {
+  auto streams = find_streams(recordings, named, command);
+  if (!streams) return streams;
+  const auto number = [](const recording::RecordedStream& stream) { return stream.meta.number; };
+  std::vector<recording::RecordedStream> all;
+  for (const recording::StreamParts& parts : join_parts(recordings.streams())) {
+    const bool is_named = std::ranges::any_of(parts, [&](const auto& part) {
+      return std::ranges::binary_search(*streams, number(part), {}, number);
+    });
+    if (is_named) all.insert(all.end(), parts.begin(), parts.end());
+  }
+  std::ranges::sort(all, {}, number);
+  return all;
+}
+
+Result<recording::StreamParts, std::string> find_stream(recording::Recordings& recordings,
+                                                        const NamedStreams& named,
+                                                        const std::string& command) {
   if (named.empty()) return std::string("the NAME or the --number of a stream must be given");
-  const auto streams = find_streams(recordings, named, command);
+  const auto streams = find_with_parts(recordings, named, command);
   if (!streams) return streams.error();
-  if (streams->size() == 1) return streams->front();
+  auto joined = join_parts(*streams);
+  if (joined.size() == 1) return std::move(joined.front());
   std::string error =
       std::to_string(streams->size()) + " streams are selected; select one of them by --number:";
   constexpr std::size_t most = 10;

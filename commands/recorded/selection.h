@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "recording/reader/recordings.h"
+#include "recording/reader/stream_parts.h"
 
 namespace millrace::recordings {
 
@@ -39,10 +40,13 @@ std::vector<const recording::RecordedStream*> select(recording::Recordings& reco
 // has misnamed_numbers().
 Result<std::vector<recording::RecordedStream>, std::string> find_streams(
     recording::Recordings& recordings, const NamedStreams& named, const std::string& command);
-// The one stream; an error lists the numbers if there are several.
-Result<recording::RecordedStream, std::string> find_stream(recording::Recordings& recordings,
-                                                           const NamedStreams& named,
-                                                           const std::string& command);
+// The same, with all parts of each named stream.
+Result<std::vector<recording::RecordedStream>, std::string> find_with_parts(
+    recording::Recordings& recordings, const NamedStreams& named, const std::string& command);
+// The one stream; an error lists the numbers if there are several. It may have several parts.
+Result<recording::StreamParts, std::string> find_stream(recording::Recordings& recordings,
+                                                        const NamedStreams& named,
+                                                        const std::string& command);
 
 // If names are numbers, and no stream has them: a sentence with the line that selects the streams
 // by number. `command` is the begin of that line. Empty otherwise.

@@ -16,6 +16,7 @@
 #include "base/file_descriptor.h"
 #include "commands/recorded/export/stream_record.h"
 #include "recording/files/file.h"
+#include "recording/reader/joined_reader.h"
 
 namespace millrace::recordings {
 namespace {
@@ -54,6 +55,14 @@ std::optional<std::string> obstacle(const recording::RecordedStream& stream,
   return std::nullopt;
 }
 
+// Without the frames that the next part has again.
+recording::RecordedEvent counted_once(recording::RecordedEvent read,
+                                      const recording::JoinedReader& reader) {
+  const std::uint64_t left = reader.counts_until() - std::min(reader.counts_until(), read.position);
+  if (read.event.kind == Event::Kind::frames) shorten(read, std::min(read.event.count, left));
+  return read;
+}
+
 // Exports streams one by one. Confined to one thread.
 class Export {
  public:
@@ -65,21 +74,23 @@ class Export {
         how_(how),
         progress_(progress) {}
 
-  Result<void, std::string> add(const recording::RecordedStream& stream) {
+  Result<void, std::string> add(const recording::StreamParts& parts) {
+    const recording::RecordedStream stream = summary_of(parts);
     const auto why = obstacle(stream, how_);
     if (why) note(stream, *why);
-    recording::StreamReader reader(recordings_, stream);
-    StreamRecord record(stream);
+    recording::JoinedReader reader(recordings_, parts);
+    StreamRecord record(parts);
     PartFiles files(folder_.get(), stream, how_);
     while (const auto item = reader.next()) {
-      record.add(*item);
+      record.add(*item, reader.opened_steady());
       const auto* read = std::get_if<recording::RecordedEvent>(&*item);
       if (read == nullptr || why) continue;
-      if (const auto added = files.add(*read); !added) return added;
+      if (const auto added = files.add(counted_once(*read, reader)); !added) return added;
     }
     if (const auto finished = files.finish(); !finished) return finished;
-    note_losses(stream, reader.missing());
-    const std::string line = record.line(files.files(), reader.missing());
+    const auto missing = reader.missing();
+    note_losses(stream, missing);
+    const std::string line = record.line(files.files(), missing);
     if (const auto written = recording::write_all(list_.get(), std::as_bytes(std::span(line)));
         !written)
       return "streams.jsonl: " + written.error().message();
@@ -129,12 +140,13 @@ Result<bool, std::string> export_streams(recording::Recordings& recordings,
   if (!list) return list.error();
   Export all(recordings, std::move(*folder), std::move(*list), how, progress);
   std::size_t done = 0;
-  for (const recording::RecordedStream& stream : streams) {
+  const auto joined = join_parts(streams);
+  for (const recording::StreamParts& parts : joined) {
     const Time now = Clock::now();
     if (progress.due(now))
-      progress.show("export: " + std::to_string(done) + " of " + counted(streams.size(), "stream"),
+      progress.show("export: " + std::to_string(done) + " of " + counted(joined.size(), "stream"),
                     now);
-    if (const auto added = all.add(stream); !added) return path + "/" + added.error();
+    if (const auto added = all.add(parts); !added) return path + "/" + added.error();
     ++done;
   }
   return all.complete();

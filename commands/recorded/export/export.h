@@ -14,7 +14,7 @@ namespace millrace::recordings {
 // Writes the audio of streams to a folder, and `streams.jsonl` (stream_record.h). The folder is
 // made with mode 0700 if it does not exist, and the files with mode 0600. The line of a stream is
 // written after its files, so a stream that is listed is exported whole. Existing files are never
-// overwritten.
+// overwritten. Recordings that are parts of one stream are exported as one.
 //
 // Streams whose frames are not audio have a line, and no file: a note names their pipeline. A note
 // names each stream of which a recorded part cannot be read. Returns false after a note. The error

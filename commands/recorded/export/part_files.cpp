@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/recorded/export/part_files.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace millrace::recordings {
@@ -16,16 +17,26 @@ PartFiles::PartFiles(int folder, const recording::RecordedStream& stream, const 
 Result<void, std::string> PartFiles::add(const recording::RecordedEvent& read) {
   const Kind kind = read.event.kind;
   if (kind == Kind::frames) return add_frames(read);
-  if (kind == Kind::open) begin_ = end_ = read.position;
+  const bool loses = kind == Kind::gap || (kind == Kind::open && read.position > end_);
+  if (kind == Kind::open) open(read.position);
   if (kind == Kind::gap) end_ = read.position + read.event.count;
-  const bool ends_segment = kind == Kind::flush || kind == Kind::reset || kind == Kind::gap;
-  if ((how_.by_segment && ends_segment) || (how_.split && kind == Kind::gap)) {
+  const bool ends_segment =
+      kind == Kind::flush || kind == Kind::reset || kind == Kind::gap || kind == Kind::open;
+  if ((how_.by_segment && ends_segment) || (how_.split && loses)) {
     if (auto output = std::exchange(output_, std::nullopt)) return output->finish();
   }
   return {};
 }
 
+// The stream begins, or its next part.
+void PartFiles::open(std::uint64_t position) {
+  if (!opened_) begin_ = position;
+  opened_ = true;
+  end_ = files_.empty() ? position : std::max(position, files_.back().end);
+}
+
 Result<void, std::string> PartFiles::add_frames(const recording::RecordedEvent& read) {
+  if (read.event.count == 0) return {};
   if (!output_) {
     const bool numbered = how_.by_segment || how_.split;
     File file;

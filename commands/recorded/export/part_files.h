@@ -40,6 +40,7 @@ class PartFiles {
   const std::vector<File>& files() const { return files_; }
 
  private:
+  void open(std::uint64_t position);
   Result<void, std::string> add_frames(const recording::RecordedEvent& read);
 
   const int folder_;
@@ -48,7 +49,8 @@ class PartFiles {
   const std::string stream_;
   std::optional<AudioOutput> output_;
   std::vector<File> files_;
-  std::uint64_t begin_ = 0;  // the position of the open
+  bool opened_ = false;
+  std::uint64_t begin_ = 0;  // the position of the first open
   std::uint64_t end_ = 0;    // the position after the last event
 };
 

@@ -20,24 +20,25 @@ void append_frame_type(std::string& line, const FrameType& frames) {
 
 }  // namespace
 
-void StreamRecord::add(const recording::RecordedItem& item) {
+void StreamRecord::add(const recording::RecordedItem& item, std::int64_t opened) {
   const auto* read = std::get_if<recording::RecordedEvent>(&item);
   if (read && read->event.kind == Event::Kind::frames) return;
   std::string& array = items_[item.index()];
   if (!array.empty()) array += ',';
-  append_item(array, item, stream_.meta.opened_steady);
+  append_item(array, item, opened);
 }
 
 std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
-                               const std::vector<recording::MissingPart>& missing) {
+                               const std::vector<recording::MissingPart>& missing) const {
+  const recording::StreamMeta& meta = parts_.front().meta;
   // The list of streams is from the summaries of the files: damage shows when the chunks are read.
-  stream_.whole = stream_.whole && missing.empty();
+  const bool whole = summary_of(parts_).whole && missing.empty();
   std::string line = "{";
-  append_members(line, stream_);
-  append_frame_type(line, stream_.meta.frames);
-  append_json(line += R"(,"rule":)", stream_.meta.rule);
-  append_json(line += R"(,"client":)", stream_.meta.client);
-  append_json(line += R"(,"options":)", stream_.meta.options);
+  append_members(line, parts_, whole);
+  append_frame_type(line, meta.frames);
+  append_json(line += R"(,"rule":)", meta.rule);
+  append_json(line += R"(,"client":)", meta.client);
+  append_json(line += R"(,"options":)", meta.options);
   std::string list;
   for (const PartFiles::File& file : files) {
     append_string(next_object(list) += R"("file":)", file.name);
@@ -45,15 +46,15 @@ std::string StreamRecord::line(const std::vector<PartFiles::File>& files,
     append_number(list += R"(,"end":)", file.end);
     list += '}';
   }
-  std::string parts;
+  std::string lost;
   for (const recording::MissingPart& part : missing) {
-    append_missing(next_object(parts), part);
-    parts += '}';
+    append_missing(next_object(lost), part);
+    lost += '}';
   }
   line.append(R"(,"files":[)").append(list);
   for (std::size_t kind = 0; kind + 1 < items_.size(); ++kind)
     line.append(R"(],")").append(array_of(kind)).append(R"(":[)").append(items_[kind]);
-  line.append(R"(],"missing":[)").append(parts);
+  line.append(R"(],"missing":[)").append(lost);
   const std::string& totals = items_.back();
   line.append(R"(],"totals":)").append(totals.empty() ? "null" : totals).append("}\n");
   return line;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "commands/recorded/export/part_files.h"
+#include "recording/reader/stream_parts.h"
 #include "recording/reader/stream_reader.h"
 
 namespace millrace::recordings {
@@ -17,16 +20,16 @@ namespace millrace::recordings {
 // totals. Confined to one thread.
 class StreamRecord {
  public:
-  explicit StreamRecord(const recording::RecordedStream& stream) : stream_(stream) {}
+  explicit StreamRecord(recording::StreamParts parts) : parts_(std::move(parts)) {}
 
-  // The next item of the stream.
-  void add(const recording::RecordedItem& item);
+  // The next item of the stream. `opened`: when the stream opened, by the clock of the item.
+  void add(const recording::RecordedItem& item, std::int64_t opened);
   // The line, with a newline. A stream with a missing part is not whole.
   std::string line(const std::vector<PartFiles::File>& files,
-                   const std::vector<recording::MissingPart>& missing);
+                   const std::vector<recording::MissingPart>& missing) const;
 
  private:
-  recording::RecordedStream stream_;
+  const recording::StreamParts parts_;
   std::array<std::string, std::variant_size_v<recording::RecordedItem>> items_;  // JSON, by kind
 };
 
