@@ -1,40 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of Millrace for a web page: sends audio of a ReadableStream, and receives messages.
 
-const unsent = 192000; // bytes: the most that waits in the socket; 2 s of one channel at 48 kHz
+import { head, Progress } from "./resume.js";
 
-// Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with samples in -1 … 1, a Uint8Array with an Opus
-// packet, or any other object, which is a command. `parameters` are those of the stream: rate, channels, chunk …; without
-// `format`, samples are sent as s16le. `token` may be empty. Calls `received` with each message. When the connection is closed, the promise
-// resolves to the CloseEvent. After success its code is 1000, and the last message is `closed`. If the service refuses the
+const unsent = 192000; // bytes: the most that waits in the socket; 2 s of one channel at 48 kHz
+const patience = 15000; // ms without a connection after which a stream is lost
+const [shortest, longest, answer] = [100, 2000, 5000]; // ms: between two attempts to connect; for an answer to one
+
+// Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with whole frames of samples in -1 … 1, a Uint8Array with
+// an Opus packet, or any other object, which is a command. `parameters` are those of the stream: rate, channels, chunk …; without
+// `format`, samples are sent as s16le. `token` may be empty. Calls `received` with each message. If the connection is lost, the
+// stream continues over another one: then `received` gets {type: "resumed", kept}, and no message is missing or comes again.
+// `kept` is false if the service had lost the stream and opened it anew. When the last connection is closed, the promise
+// resolves to its CloseEvent. After success its code is 1000, and the last message is `closed`. If the service refuses the
 // stream, the promise is rejected with an Error that says why.
 export async function stream(url, { audio, token, ...parameters }, received) {
-  const query = new URLSearchParams({ format: "s16le", ...parameters });
-  // A page cannot set the field Authorization of a WebSocket, so a subprotocol carries the token.
-  const protocols = ["millrace.v1", ...(token ? ["token", token] : [])];
-  const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + query, protocols);
-  const closed = new Promise((resolve) => (socket.onclose = resolve));
-  let opened = false;
-  socket.onmessage = ({ data }) => received(typeof data === "string" ? JSON.parse(data) : data);
+  const progress = new Progress();
+  let socket; // the newest one
+  let ready = 0; // when `ready` came over it; 0: it has not come, or the connection is closed
+  let over = false; // no connection follows
+  let attempts = 0; // to continue the stream, since a message was received
+  let acked = 0; // when the last `ack` was sent
+  let timer; // for the next one
+  let start;
+  const started = new Promise((resolve) => (start = resolve));
+
+  function send(part) {
+    const message = progress.add(part instanceof Float32Array ? s16le(part) : part);
+    if (ready) socket.send(message);
+  }
+
+  function acknowledge() {
+    timer = clearTimeout(timer);
+    acked = performance.now();
+    if (ready && !over) socket.send(JSON.stringify({ type: "ack", n: progress.n }));
+  }
+
+  function receive({ data }) {
+    const message = typeof data === "string" ? JSON.parse(data) : head(data);
+    if (message.type === "ready") {
+      for (const missing of progress.open(message)) socket.send(missing);
+      ready = performance.now();
+      start();
+      received("resumed" in message ? { type: "resumed", kept: message.resumed } : message);
+      return;
+    }
+    const isNew = progress.receive(message);
+    over ||= message.type === "closed" || message.type === "error";
+    if (message.n !== undefined || message.type === "ack") attempts = 0;
+    if (message.n !== undefined) {
+      if (performance.now() > acked + 1000) acknowledge();
+      else timer ??= setTimeout(acknowledge, 1000);
+    }
+    if (isNew) received(typeof data === "string" ? message : new Blob([data]));
+  }
+
+  // Resolves to the CloseEvent of a connection.
+  const connect = (more) => new Promise((resolve) => {
+    const target = new URL(url);
+    for (const [name, value] of Object.entries({ format: "s16le", ...parameters, ...more })) target.searchParams.set(name, value);
+    // A page cannot set the field Authorization of a WebSocket, so subprotocols carry the tokens.
+    const tokens = [...(token ? ["token", token] : []), ...(progress.token ? [`resume.${progress.token}`] : [])];
+    socket = new WebSocket(target.href, ["millrace.v1", ...tokens]);
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = receive;
+    socket.onclose = (end) => {
+      if (ready && performance.now() > ready + patience) attempts = 0;
+      ready = 0;
+      resolve(end);
+    };
+  });
+
+  // The first connection. An older service refuses the parameter `resume`.
+  async function open(more) {
+    let opened = false;
+    const end = connect(more);
+    socket.onopen = () => (opened = true);
+    await end;
+    if (opened || over) return end;
+    const { why, parameter } = await refusal(socket.url, token);
+    if (parameter !== "resume" || !more.resume) throw new Error(why);
+    return open({});
+  }
+
+  // The connections, one after the other. Resolves to the CloseEvent of the last one.
+  async function connections() {
+    let end = await open({ resume: 1 });
+    let lost; // when
+    while (progress.token && !over && end.code !== 1000) {
+      if (attempts === 0) lost = performance.now();
+      const delay = attempts && Math.min(longest, shortest * 2 ** (attempts - 1)) * (0.75 + Math.random() / 2);
+      if (performance.now() + delay > lost + patience) break;
+      await pause(delay);
+      if (over) break;
+      ++attempts;
+      const limit = setTimeout(() => ready || socket.close(), answer);
+      end = await connect({ resume: 1, ...progress.parameters });
+      clearTimeout(limit);
+    }
+    return end;
+  }
+
+  const closed = connections().finally(() => (over = true));
   const service = new WritableStream({
-    start: async () => {
-      opened = await Promise.race([closed.then(() => false), new Promise((resolve) => (socket.onopen = () => resolve(true)))]);
-    },
+    start: () => Promise.race([started, closed]),
     write: async (part) => {
-      while (socket.readyState === WebSocket.OPEN && socket.bufferedAmount > unsent) {
-        await new Promise((resolve) => setTimeout(resolve, 20)); // there is no event for it
-      }
-      if (socket.readyState !== WebSocket.OPEN) throw new Error("the connection is closed");
-      socket.send(message(part));
+      // There is no event for it.
+      while (!over && (progress.full || (ready && socket.bufferedAmount > unsent))) await pause(20);
+      if (over) throw new Error("the connection is closed");
+      send(part);
     },
-    close: () => socket.send('{"type":"end"}'),
-    abort: () => socket.close(4000), // the audio failed: not a regular end
+    close: () => send({ type: "end" }),
+    abort: () => { // the audio failed: not a regular end
+      over = true;
+      socket.close(4000);
+    },
   });
   await audio.pipeTo(service).catch((error) => console.warn(error));
-  const end = await closed;
-  if (!opened) throw new Error(await refusal(socket.url, token));
-  return end;
+  return closed;
 }
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The address of the service over HTTP: ws://HOST/v1/stream?… becomes http://HOST/v1/NAME, by default with path and query.
 export const overHttp = (url, name = "") => new URL(name, url.replace(/^ws/, "http"));
@@ -42,25 +128,20 @@ export const overHttp = (url, name = "") => new URL(name, url.replace(/^ws/, "ht
 // Asks the service over HTTP, with the token if there is one.
 export const ask = (url, token) => fetch(url, token ? { headers: { Authorization: `Bearer ${token}` } } : {});
 
-// Why the service refuses a stream of this URL. A browser hides the answer to a refused upgrade from a page, so this asks
-// again without an upgrade, which opens no stream.
+// Why the service refuses a stream of this URL, and the parameter at fault. A browser hides the answer to a refused upgrade
+// from a page, so this asks again without an upgrade, which opens no stream.
 async function refusal(url, token) {
   try {
     const answer = await ask(overHttp(url), token);
-    if (answer.status === 426) return "The service refused the stream, but would accept it now. Try again.";
+    if (answer.status === 426) return { why: "The service refused the stream, but would accept it now. Try again." };
     const { message, parameter } = (await answer.json()).error;
-    return `The service refused the stream: ${parameter ? `${parameter}: ` : ""}${message}.`;
+    return { why: `The service refused the stream: ${parameter ? `${parameter}: ` : ""}${message}.`, parameter };
   } catch {
-    return "The service cannot be reached, or does not allow this page: its origin must be in [listen] origins.";
+    return { why: "The service cannot be reached, or does not allow this page: its origin must be in [listen] origins." };
   }
-}
-
-function message(part) {
-  if (part instanceof Float32Array) return s16le(part);
-  return part instanceof Uint8Array ? part : JSON.stringify(part);
 }
 
 // Typed arrays have the machine's byte order, which is little-endian on all machines with browsers.
 function s16le(samples) {
-  return Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768))));
+  return new Uint8Array(Int16Array.from(samples, (x) => Math.max(-32768, Math.min(32767, Math.round(x * 32768)))).buffer);
 }

@@ -26,7 +26,8 @@ KEEP_DEVICE = """{
 }"""
 # Gives a line for each result, the oldest first.
 RESULTS = """[...results.rows].reverse().map(({ cells: [time, , result] }) => `${time.textContent}  ${result.textContent}`)"""
-# Keeps the address of each connection in `urls`, and of the last one the last message without a result and the close code.
+# Keeps the address of each connection in `urls`, and of the last one the last message without a result, less its number, and
+# the close code.
 KEEP_CONNECTIONS = """{
     const Real = WebSocket;
     Object.assign(globalThis, { urls: [], last: null, code: null });
@@ -35,8 +36,8 @@ KEEP_CONNECTIONS = """{
             super(url, protocol);
             urls.push(url);
             this.addEventListener("message", ({ data }) => {
-                const message = JSON.parse(data);
-                if (message.type !== "result") last = message;
+                const { n, ...message } = JSON.parse(data);
+                if (!["result", "ack"].includes(message.type)) last = message;
             });
             this.addEventListener("close", (closed) => ({ code } = closed));
         }
@@ -169,7 +170,7 @@ class Files(BrowserTest):
     def test_the_fields_of_the_page_become_parameters_of_the_stream(self):
         service, browser = self.service(), self.browser()
         rate = str(self.own_rate(browser))
-        plain = {"format": "s16le", "rate": rate, "channels": "2", "channel": "mean"}
+        plain = {"format": "s16le", "resume": "1", "rate": rate, "channels": "2", "channel": "mean"}
 
         async def queries():
             async with self.page(browser, service, pipeline="none") as page:
@@ -181,7 +182,7 @@ class Files(BrowserTest):
                 return [dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query)) for url in await page.value("urls")]
 
         chunk = {"pipeline": "none", "chunk": "160ms"}
-        everything = {"format": "s16le", "rate": rate, "channels": "2", **chunk}
+        everything = {"format": "s16le", "resume": "1", "rate": rate, "channels": "2", **chunk}
         self.assertEqual(run(queries()), [{"pipeline": "none", **plain}, {**plain, **chunk}, {**everything, "channel": "1"}, everything,
                                           {**everything, "format": "opus", "rate": "48000"}])
 
