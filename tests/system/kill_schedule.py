@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs a service with clients that come and go in every way, and with workers that are killed, stopped, hung and made to
-leave at random. Then checks the history against the promises of the service (history.py).
+leave at random. Connections of clients that resume their stream are cut. Then checks the history against the promises of the
+service (history.py).
 
   MILLRACE=build/debug/service/millrace ./kill_schedule.py [--seconds 60] [--seed N] [--streams 40]
 
@@ -9,6 +10,7 @@ The seed determines all random choices; the time of each event depends on the ma
 import argparse
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import json
 import os
@@ -32,6 +34,7 @@ PIPELINES = {"lookahead": Rule(contract.Spec(size=400, left=80, right=40, first=
 FAULTS = {"attach": (10, 0), "kill": (6, 1), "pause": (5, 1), "leave": (5, 1), "hang": (2, 2),
           "doze": (1, 2), "famine": (1, 1)}
 MOST_WORKERS = 4
+CUTS = 0.1  # the part of the messages of a resuming client before which its connection is cut
 RESULTS, LOSSES = 15, 1 / 12  # a thorough run has more of them per second
 
 
@@ -47,12 +50,88 @@ def configuration():
     return text
 
 
+class Link:
+    """The connection of a stream. That of a stream that resumes can be cut."""
+
+    def __init__(self, service, stream, resumes):
+        self.service, self.stream, self.resumes, self.cuts = service, stream, resumes, 0
+        self.place, self.token, self.numbers = [0] * 5, None, {"n": 0, "have": 0, "flushed": 0}
+
+    async def connect(self):
+        stream, more = self.stream, {"rate": 16000, "resume": 1} if self.resumes else {}
+        if self.token:
+            more.update(zip(["seq", "from", "commands", "begin", "skip"], self.place), **self.numbers)
+        self.connection = await websockets.connect(
+            self.service.url(pipeline=stream.pipeline, id=stream.name, options=stream.options.replace('"', "%22"), **more),
+            subprotocols=["millrace.v1", f"resume.{self.token}"] if self.token else None,
+            compression=None, ping_interval=None, open_timeout=PATIENCE, max_size=None)
+        self.ready = asyncio.get_running_loop().create_future()
+        self.reader = asyncio.create_task(self.read(self.connection))
+
+    async def read(self, connection):
+        with contextlib.suppress(websockets.ConnectionClosed):
+            async for text in connection:
+                message = json.loads(text)
+                self.stream.got.append((time.monotonic_ns(), message))
+                self.note(message)
+
+    def note(self, message):
+        """Takes what only a client that resumes receives."""
+        kind, number = message["type"], message.pop("n", None)
+        if number is not None:
+            if number != self.numbers["n"]:
+                raise AssertionError(f"{message} has number {number}, not {self.numbers}")
+            self.numbers["n"] += 1
+        if kind == "ready":
+            self.token = message.get("resume")
+            self.ready.set_result(message)
+        elif kind == "result" and self.resumes:
+            self.place, self.numbers["have"] = message["ack"], message["seq"] + 1
+        elif kind == "ack":
+            self.place = [message[name] for name in ("seq", "frames", "commands", "begin", "skip")]
+        elif kind == "flushed" and self.resumes:
+            self.numbers["flushed"] = message.pop("seq") + 1
+
+    async def cut(self):
+        """Cuts the connection, and continues over a new one."""
+        await self.ready
+        self.cuts += 1
+        self.connection.transport.abort()
+        await self.reader
+        await self.connect()
+        ready = await self.ready
+        if not ready["resumed"] and self.numbers["have"]:  # without input, it has ended
+            raise AssertionError(f"{ready} is a new stream")
+        await self.send_again(2 * ready["frames"], ready["commands"])
+
+    async def send_again(self, arrived, commands):
+        position = 0
+        for kind, n in self.stream.sent:
+            if kind == "frames":
+                skip, begin = max(0, min(n, arrived - position)), position
+                position += n
+                if skip < n:
+                    data = salted(self.stream.salt, begin // 2, n // 2 + 2).tobytes()[begin % 2:]
+                    await self.connection.send(data[skip:n])
+                continue
+            position += 2 * n if kind == "gap" else 0
+            commands -= 1
+            if commands < 0:
+                await self.connection.send(command(kind, n))
+
+
+def command(kind, n):
+    """The message of the client for an entry of Stream.sent."""
+    words = {} if n is None else {{"flush": "mark", "gap": "frames", "message": "data", "set": "options"}[kind]: n}
+    return json.dumps({"type": kind, **words})
+
+
 class Client:
     """Opens one random stream after the other, until `stop` is set."""
 
     def __init__(self, service, number, seed, streams):
         self.service, self.number, self.streams = service, number, streams
-        self.random, self.count, self.refused = random.Random(f"{seed} client {number}"), 0, 0
+        self.random, self.count, self.refused, self.cuts = random.Random(f"{seed} client {number}"), 0, 0, 0
 
     async def run(self, stop):
         while not stop.is_set():
@@ -66,36 +145,32 @@ class Client:
                             ["end", "left", "abort"], [7, 1, 2])[0])
         stream.options = json.dumps({"salt": stream.salt}, separators=(",", ":"))
         stream.opened = time.monotonic_ns()
+        # Only where no other stream needs its slot, and not if it ends like a stream that waits for its client.
+        resumes = stream.how != "abort" and stream.pipeline == "lookahead" and self.random.random() < 0.5
+        link = Link(self.service, stream, resumes)
         try:
-            connection = await websockets.connect(
-                self.service.url(pipeline=stream.pipeline, id=stream.name,
-                                 options=stream.options.replace('"', "%22")),
-                compression=None, ping_interval=None, open_timeout=PATIENCE, max_size=None)
+            await link.connect()
         except (OSError, websockets.WebSocketException, asyncio.TimeoutError) as error:
             if not stop.is_set() and getattr(error, "status_code", None) != 503:
                 raise
             self.refused += 1  # there is no room, or the service is stopping
             return
         self.streams.append(stream)
-        reader = asyncio.create_task(self.read(connection, stream))
         try:
-            await self.send(connection, stream)
+            await self.send(link, stream, stop)
         except websockets.ConnectionClosed:
             pass  # the service ended it
-        await reader
-        stream.code, stream.over = connection.close_code, time.monotonic_ns()
+        await link.reader
+        self.cuts += link.cuts
+        stream.code, stream.over = link.connection.close_code, time.monotonic_ns()
 
-    async def read(self, connection, stream):
-        try:
-            async for text in connection:
-                stream.got.append((time.monotonic_ns(), json.loads(text)))
-        except websockets.ConnectionClosed:
-            pass
-
-    async def send(self, connection, stream):
-        draw, position = self.random, 0
+    async def send(self, link, stream, stop):
+        draw, position, connection = self.random, 0, link.connection
         for _ in range(draw.randint(0, 30)):
             await asyncio.sleep(draw.expovariate(10))
+            if link.resumes and draw.random() < CUTS and not stop.is_set() and not connection.closed:
+                await link.cut()
+                connection = link.connection
             kind = draw.choices(["frames", "flush", "reset", "gap", "message", "set"], [20, 2, 1, 1, 3, 2])[0]
             if kind == "frames":
                 count = draw.randint(1, 1500)
@@ -104,9 +179,8 @@ class Client:
                 continue
             n = {"flush": draw.choice([None, draw.randrange(1000)]), "gap": draw.randint(1, 2000), "message": draw.randrange(1000),
                  "set": {draw.choice("ab"): draw.randrange(1000)}}.get(kind)
-            words = {} if n is None else {{"flush": "mark", "gap": "frames", "message": "data", "set": "options"}[kind]: n}
             stream.sent.append((kind, n))
-            await connection.send(json.dumps({"type": kind, **words}))
+            await connection.send(command(kind, n))
             position += n if kind == "gap" else 0
         if stream.how == "end":
             await connection.send('{"type":"end"}')
@@ -190,7 +264,7 @@ def check(service, schedule, code):
                    "messages": sum(len(stream.messages("message")) for stream in history.streams),
                    "posts": sum(len(batch.posts) for worker in history.workers for kind, batch in worker.log if kind == "batch"),
                    "results": sum(len(stream.messages("result")) for stream in history.streams),
-                   "pending": sum(len(worker.pending) for worker in history.workers), "workers": dict(fates), "faults": dict(schedule.faults),
+                   "pending": sum(len(worker.pending) for worker in history.workers), "workers": dict(fates), "faults": {**schedule.faults, "cut": sum(client.cuts for client in schedule.clients)},
                    "refused": sum(client.refused for client in schedule.clients),
                    "memory_MB": [memory >> 20 for memory in schedule.memory[::len(schedule.memory) // 4 or 1]]}
 
@@ -205,7 +279,7 @@ def save(service, schedule):
         json.dump([dataclasses.asdict(stream) for stream in schedule.streams], file)
     with open(os.path.join(folder, "workers.json"), "w") as file:
         traces = [member.trace for crew in schedule.crews for member in crew.members]
-        json.dump([dataclasses.asdict(dataclasses.replace(trace, log=[])) for trace in traces], file)
+        json.dump([dataclasses.asdict(dataclasses.replace(trace, log=[])) for trace in traces], file, default=list)
     with open(os.path.join(folder, "service.txt"), "w") as file:
         file.write("\n".join(service.errors))
     return folder

@@ -18,6 +18,7 @@ class KillSchedule(unittest.TestCase):
         self.assertEqual(wrong, [], f"seed {seed}: {summary}")
         self.assertGreater(summary["results"], kill_schedule.RESULTS * seconds)
         self.assertGreater(summary["messages"], 2 * seconds)
+        self.assertGreater(summary["faults"]["cut"], seconds)
         self.assertGreater(summary["workers"]["lost"], kill_schedule.LOSSES * seconds)
 
 
