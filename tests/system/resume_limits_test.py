@@ -2,7 +2,6 @@
 """Clients that continue a stream (docs/resume.md) with bad input, too late, too often or in great numbers."""
 import asyncio
 import collections
-import contextlib
 import socket
 import struct
 import tempfile
@@ -10,10 +9,11 @@ import time
 import unittest
 import urllib.parse
 
-from faults import PACKET, FaultTest
+from faults import PACKET
 from harness import read_all, run, samples, wait_for
-from raw_client import RawClient, upgrade
+from raw_client import BINARY, RawClient, frame, upgrade
 from resume_client import ResumingClient, refusal
+from resume_faults import LimitsTest
 
 REFUSED = "connections_rejected", "resume"
 LONG = '[limits]\nresume = "10min"\n'
@@ -23,54 +23,6 @@ NUMBERS = {name: [*wrong] for name, wrong in {"n": (2, FAR - 1), "seq": (2, FAR 
                                               "commands": (1, FAR - 1), "begin": (PACKET + 1, FAR - 1), "have": (2, FAR - 1),
                                               "flushed": (2, FAR - 1)}.items()}
 MALFORMED = ["A" * 85 + "!", "A" * 4096, "token", "+/" * 43, "%41" * 20]
-
-
-class LimitsTest(FaultTest):
-    async def opened(self, service, rows=1, **parameters):
-        client = ResumingClient(service.url(), **parameters)
-        await client.connect()
-        await client.send(samples(0, rows * PACKET))
-        await client.receive_until("result", rows)
-        return client
-
-    async def cut(self, service, *clients):
-        """Cuts the connections, and waits until the service has noticed."""
-        for client in clients:
-            client.cut()
-        names = {client.readies[-1]["stream"] for client in clients}
-
-        def connected():
-            return names & {stream["stream"] for stream in service.streams() if stream["connected"]}
-
-        await asyncio.to_thread(wait_for, lambda: not connected(), "the streams to wait")
-
-    async def finished(self, client):
-        """The client continues, and its stream is whole."""
-        rows = client.have
-        await client.send(samples(rows * PACKET, PACKET), {"type": "end"})
-        await client.receive_until("closed")
-        await client.socket.wait_closed()
-        results = [m for m in client.messages if m["type"] == "result"]
-        self.assertEqual([m["seq"] for m in results], list(range(rows + 2)))
-        self.assertEqual([m["begin"] for m in results], [seq * PACKET for seq in range(rows + 2)])
-
-    @contextlib.asynccontextmanager
-    async def refusing(self, service, expected, **parameters):
-        """A waiting stream whose client shows bad input in the block, and continues afterwards; beside it, a good stream."""
-        with self.moved(service, expected), self.unharmed(service) as good:
-            client = await self.opened(service, **parameters)
-            await self.cut(service, client)
-            client.good = good
-            yield client
-            self.assertEqual((await client.connect())["resumed"], True)
-            await self.finished(client)
-
-    def refused(self, expected, client, answer, token=None, reason="resume", **changed):
-        """The client receives this answer, which is counted once."""
-        with self.subTest(token=token, **{name.replace("id", "name"): value for name, value in changed.items()}):
-            self.assertEqual(refusal(client, token, **changed), answer)
-        expected["connections_rejected", reason] += 1
-        client.good.row()
 
 
 class BadInput(LimitsTest):
@@ -105,6 +57,39 @@ class BadInput(LimitsTest):
 
         run(all_of_them(self.served(extra=LONG)))
 
+
+    def test_messages_that_were_acknowledged_do_not_come_again(self):
+        async def forgetful(service):
+            client = await self.opened(service, id="a")
+            await client.acknowledge()
+            await client.send(samples(PACKET, PACKET))
+            await client.receive_until("result")
+            self.assertEqual(await asyncio.to_thread(refusal, client, n=0), (400, "schema", "n"))
+            await self.finished(client)
+
+        service = self.served()
+        with self.moved(service, {REFUSED: 1}), self.unharmed(service):
+            run(forgetful(service))
+
+    def test_frames_that_are_sent_before_ready_are_those_that_follow(self):
+        async def early(service):
+            client = await self.opened(service, id="a")
+            await self.cut(service, client)
+            client.parts.append(samples(PACKET, PACKET))
+            target = "/v1/stream?" + urllib.parse.urlencode(client.numbers())
+            with RawClient(service.port) as raw:
+                raw.send(upgrade(target, Sec_WebSocket_Protocol=f"millrace.v1, resume.{client.token}") + frame(BINARY, client.parts[-1]))
+                self.assertEqual(raw.head()[0], 101)
+                ready, result = raw.message(), raw.message()
+                self.assertEqual((ready["frames"], result["seq"], result["n"]), (PACKET, 1, 1))
+            client.token = ready["resume"]
+            self.assertEqual((await client.connect())["frames"], 2 * PACKET)
+            await client.receive_until("result")
+            await self.finished(client)
+
+        service = self.served()
+        with self.unharmed(service):
+            run(early(service))
 
     def test_numbers_at_which_no_stream_can_be_opened_anew_are_refused(self):
         async def all_of_them(service):
