@@ -5,10 +5,6 @@
 
 namespace millrace {
 
-// Bytes of frames in one message: half of the default of `[limits] message`, and small enough for a
-// socket to accept in one write.
-inline constexpr std::size_t longest_frames = 32 * 1024;
-
 // Bytes of an Opus packet: 48 frames of at most 1275 bytes, and their lengths (RFC 6716).
 inline constexpr std::size_t longest_packet = 2 + 48 * (1275 + 2);
 

@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "client/internal/limits.h"
-
 namespace millrace {
 namespace {
 

@@ -9,13 +9,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "client/client_event.h"
 #include "client/internal/changes.h"
+#include "client/internal/resume/queued_input.h"
 #include "client/internal/stream_failure.h"
 #include "schemas/client_command.h"
 
@@ -28,7 +28,7 @@ namespace millrace {
 // Thread-safe. The user calls the first group of functions, the client's thread the second.
 class StreamPipe {
  public:
-  using Queued = std::variant<std::string, ClientMessage>;  // frames, or a command
+  using Queued = QueuedInput;
 
   // The content of one queue(Bytes): any bytes of frames, or one Opus packet.
   enum class Input { bytes, packet };

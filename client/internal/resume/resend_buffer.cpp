@@ -5,7 +5,6 @@
 #include <limits>
 #include <variant>
 
-#include "client/internal/limits.h"
 #include "schemas/json_text.h"
 #include "schemas/stream_request.h"
 
@@ -13,12 +12,12 @@ namespace millrace {
 namespace {
 
 template <class Command>
-const Command* command_in(const StreamPipe::Queued& queued) {
+const Command* command_in(const QueuedInput& queued) {
   const auto* command = std::get_if<ClientMessage>(&queued);
   return command ? std::get_if<Command>(command) : nullptr;
 }
 
-bool is_counted(const StreamPipe::Queued& queued) {
+bool is_counted(const QueuedInput& queued) {
   return std::holds_alternative<ClientMessage>(queued) &&
          !command_in<client_message::Keepalive>(queued);
 }
@@ -34,7 +33,7 @@ void ResendBuffer::keep(const Kept& kept) {
   end_.frame = sent_frames_ = received_frames_ = point_.frames = kept.frames;
 }
 
-void ResendBuffer::add(StreamPipe::Queued queued) {
+void ResendBuffer::add(QueuedInput queued) {
   Entry entry = end_;
   if (const auto* frames = std::get_if<std::string>(&queued)) {
     const std::uint64_t units = end_.offset + units_of(*frames);
@@ -75,7 +74,7 @@ std::optional<ResendBuffer::Next> ResendBuffer::next() {
   return std::nullopt;
 }
 
-const StreamPipe::Queued* ResendBuffer::sent() {
+const QueuedInput* ResendBuffer::sent() {
   Entry& entry = entries_[cursor_];
   if (const auto* frames = std::get_if<std::string>(&entry.queued)) {
     done_ += next_;

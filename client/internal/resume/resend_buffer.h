@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/result_head.h"
-#include "client/internal/stream_pipe.h"
+#include "client/internal/resume/queued_input.h"
 
 namespace millrace {
 
@@ -38,7 +38,7 @@ class ResendBuffer {
   // Requires: nothing was added.
   void keep(const Kept& kept);
 
-  void add(StreamPipe::Queued queued);
+  void add(QueuedInput queued);
 
   // One message to the service: a part of the frames, or a command.
   struct Next {
@@ -50,7 +50,7 @@ class ResendBuffer {
   std::optional<Next> next();
   // The message from next() was given to the connection. Returns its entry if this was the first
   // time that all of it was sent, otherwise null; valid until next().
-  const StreamPipe::Queued* sent();
+  const QueuedInput* sent();
   bool all_sent() const { return cursor_ == entries_.size(); }
 
   // Forgets what is before `point`. False if that was never sent. An older point does nothing.
@@ -68,7 +68,7 @@ class ResendBuffer {
 
  private:
   struct Entry {
-    StreamPipe::Queued queued;
+    QueuedInput queued;
     std::uint64_t frame = 0;    // the number of the frame that its first byte is in
     std::uint64_t offset = 0;   // the bytes of this frame before it
     std::uint64_t command = 0;  // the number of commands before it

@@ -43,6 +43,7 @@ class ResumingStream {
   Verdict receive(const client_protocol::ToClient& message);  // a result or message in bytes
 
   ResendBuffer& outgoing() { return outgoing_; }
+  const ResendBuffer& outgoing() const { return outgoing_; }
   MessageOrder& order() { return order_; }
   const MessageOrder& order() const { return order_; }
 
