@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "chunker/row.h"
 #include "chunker/row_arithmetic.h"
@@ -50,7 +51,16 @@ void RowCheck::open(StreamId stream, std::string_view name, std::string_view opt
   auto id = parse_stream_name(run_.name, name);
   if (!id) id = parse_stream_name(run_.name, name_in(options, run_.name));
   if (!id || id->client >= run_.schedule.plan().streams) return;
-  if (streams_.insert({stream, {*id}}).second) ++outcome_.unended;
+  CheckedStream checked{.id = *id};
+  const auto [newest, is_first] = newest_.try_emplace(*id, stream);
+  if (!is_first) {
+    checked = streams_.at(newest->second);
+    checked.over = false;
+    checked.anew = true;
+  }
+  if (!streams_.insert({stream, checked}).second) return;
+  newest->second = stream;
+  ++outcome_.unended;
 }
 
 void RowCheck::check(const worker_protocol::RowEntry& row, Bytes values, Time taken) {
@@ -62,6 +72,7 @@ void RowCheck::check(const worker_protocol::RowEntry& row, Bytes values, Time ta
   CheckedStream& stream = found->second;
   ++outcome_.framed;
   if (row.flags & flag::end) ++outcome_.closing;
+  if (std::exchange(stream.anew, false)) stream.expected = std::min(stream.expected, row.begin);
   if (stream.over || row.begin < stream.expected) {
     ++outcome_.repeated;
     return;

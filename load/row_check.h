@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 
@@ -27,8 +28,10 @@ class RowCheck {
   // The pipeline's rule, and the type of its tensors. `run` must outlive this object.
   RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& type);
 
-  // A stream whose first row follows. Where the protocol has no names of streams, the name is one
-  // of the strings in the options. Ignores names that are not of this run.
+  // A stream whose first row follows. If it has the name of an earlier one, the service has opened
+  // that anew: its rows continue at the same place, or at an earlier one. Where the protocol has no
+  // names of streams, the name is one of the strings in the options. Ignores names that are not of
+  // this run.
   void open(StreamId stream, std::string_view name, std::string_view options = {});
   // A row with frames; `values` is its part of the tensor.
   void check(const worker_protocol::RowEntry& row, Bytes values, Time taken);
@@ -44,6 +47,7 @@ class RowCheck {
     std::uint64_t expected = 0;  // position of the next row
     std::uint64_t seq = 0;       // least number of the next row
     bool over = false;           // after END or ABORT: no row may follow
+    bool anew = false;           // the first row may repeat earlier ones
   };
 
   bool is_as_sent(const LoadStreamId& stream, const worker_protocol::RowEntry& row,
@@ -56,6 +60,7 @@ class RowCheck {
   const ChunkRule rule_;
   const FrameType type_;
   std::unordered_map<StreamId, CheckedStream> streams_;  // streams of this run
+  std::map<LoadStreamId, StreamId> newest_;              // with this name
   WorkerOutcome outcome_;
 };
 

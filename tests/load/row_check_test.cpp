@@ -263,3 +263,27 @@ TEST_CASE(
   at.row_check.check(row, at.sent(0), due + 104ms);
   CHECK(at.seen().bursts == std::unordered_map<std::uint64_t, Duration>{{5, 104ms}, {6, 1ms}});
 }
+
+TEST_CASE("a stream that was opened anew continues at its place, and may repeat rows before that") {
+  CheckedRows at;
+  for (int i = 0; i < 4; ++i) at.add(at.row(i));
+  constexpr StreamId anew{78};
+  at.row_check.open(anew, stream_name("run", {1, 5}));
+  const auto add = [&](std::uint64_t n) {
+    RowEntry row = at.row(n);
+    row.stream = anew;
+    at.add(row);
+  };
+  SECTION("at an earlier place") {
+    for (const int n : {2, 3, 4}) add(n);
+    CHECK(at.seen().lost == 0);
+    CHECK(at.seen().repeated == 0);
+    add(3);
+    CHECK(at.seen().repeated == 1);
+  }
+  SECTION("at a later place") {
+    add(5);
+    CHECK(at.seen().lost == packet);
+  }
+  CHECK(at.seen().damaged == 0);
+}
