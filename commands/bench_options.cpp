@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/bench_options.h"
 
+#include <charconv>
 #include <chrono>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "base/enum_names.h"
 #include "input/audio_file.h"
@@ -45,6 +48,19 @@ Duration time_of(const std::string& option, const std::string& text) {
   return *time;
 }
 
+// RATE/s, or all@TIME.
+void read_cuts(const std::string& text, LoadPlan& plan) {
+  constexpr std::string_view all = "all@", per_second = "/s";
+  if (text.starts_with(all)) {
+    plan.cut_all = time_of("--cut", text.substr(all.size()));
+    return;
+  }
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, plan.cuts);
+  if (error != std::errc() || std::string_view(rest, end) != per_second || !(plan.cuts > 0))
+    throw std::invalid_argument("--cut: \"" + text + "\" must be a rate such as 0.1/s, or all@5s");
+}
+
 LoadPlan BenchOptions::plan() const {
   LoadPlan plan = given_plan;
   plan.packet = time_of("--packet", packet);
@@ -67,6 +83,11 @@ LoadPlan BenchOptions::plan() const {
   const bool is_tcp = given_target.url.starts_with("tcp:");
   if (plan.commit && is_tcp)
     throw std::invalid_argument("--commit, --speak: need a ws:// or wss:// URL");
+  if (!cut.empty()) read_cuts(cut, plan);
+  if ((resume || !cut.empty()) && (is_tcp || speak != "millrace"))
+    throw std::invalid_argument(
+        "--cut, --resume: need --speak millrace and a ws:// or wss:// URL: only these streams "
+        "resume");
   if (plan.aborts > 0 && is_tcp)
     throw std::invalid_argument(
         "--aborts: needs a ws:// URL: streams over ZeroMQ share a connection");
@@ -99,6 +120,7 @@ void BenchOptions::set_protocol(LoadTarget& target) const {
 LoadTarget BenchOptions::target(const LoadPlan& plan) const {
   LoadTarget target = given_target;
   target.access = access.access();
+  target.resume = resume || !cut.empty();
   set_worker(target);
   if (server != 0) target.server = server;
   if (dim != 0) {
@@ -154,6 +176,13 @@ void BenchOptions::add_traffic(Command& command) {
            "Audio between two commits of a stream, which ask for the final text. Default: none; "
            "with --speak openai or deepgram 3s")
       .type("TIME");
+  command.add("--resume", &resume, "Open streams that survive their connection");
+  command
+      .add(
+          "--cut", &cut,
+          "Cut connections, per stream and second at random, or all at once at this measured time; "
+          "the streams resume")
+      .type("RATE/s|all@TIME");
   command.add("--duration", &duration, "Measured time").type("TIME").shows_default();
   command.add("--warm-up", &warm_up, "Time before measuring starts").type("TIME").shows_default();
   command.add("--every", &every, "Also report figures for each interval of this length")

@@ -22,7 +22,8 @@ struct BenchOptions {
   std::vector<std::string> files;
   std::string packet = "100ms", duration = "10s", warm_up = "1s", jitter = "0ms";
   std::string life, every, commit, phase = "uniform", worker = "none", format;
-  std::string speak = "millrace";
+  std::string speak = "millrace", cut;
+  bool resume = false;
   std::optional<double> rate, pipeline_rate;
   std::uint32_t dim = 0;
   pid_t server = 0;

@@ -73,6 +73,7 @@ std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const Fram
                                             const SentAudio& sent, std::uint32_t clients) {
   if (target.spoken != Spoken::millrace) return foreign_transport_to(target, type, sent, clients);
   StreamRequest request{.pipeline = target.pipeline, .options = target.options};
+  request.resume = target.resume;
   (type.features ? request.dim : request.channels) = type.values;
   request.format = name_of(sent.format);
   if (!sent.is_opus()) request.rate = sent.rate;

@@ -29,6 +29,7 @@ struct LoadTarget {
   std::string model = {};  // that the clients of the other protocols name
   ServiceAccess access = {};
   std::string pipeline = "default";
+  bool resume = false;       // streams survive their connections; millrace over WebSocket only
   std::string options = {};  // options of every stream: a JSON object, or empty
   // The type of the pipeline's frames. An own worker receives the type from the service instead.
   FrameType type = {};

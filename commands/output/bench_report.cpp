@@ -96,6 +96,10 @@ void print_counts(std::ostream& out, const LoadReport& report) {
       << clients.disconnected << " vanished, " << clients.broken << " broken";
   if (!clients.why.empty()) out << " (" << clients.why << ")";
   for (const auto& [why, count] : clients.refused) out << ", " << count << " refused: " << why;
+  if (clients.cuts + clients.resumed > 0)
+    out << '\n'
+        << clients.cuts << " connections cut; streams resumed with their state "
+        << clients.resumed - clients.reopened << ", without " << clients.reopened;
   out << '\n' << clients.packets << " packets sent, " << clients.answered << " results";
   if (clients.failed > 0) out << " (" << clients.failed << " of them errors)";
   out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed;
@@ -153,6 +157,9 @@ json::object to_json(const LoadReport& report) {
                    {"broken", clients.broken},
                    {"why", clients.why},
                    {"refused", std::move(refused)},
+                   {"cuts", clients.cuts},
+                   {"resumed", clients.resumed - clients.reopened},
+                   {"reopened", clients.reopened},
                    {"packets", clients.packets},
                    {"results", clients.answered},
                    {"messages", clients.messages},
@@ -168,7 +175,9 @@ json::object to_json(const LoadReport& report) {
                    {"lateness_us", times_of(clients.lateness.all())},
                    {"result_us", times_of(clients.results.all())},
                    {"text_us", times_of(clients.texts.all())},
-                   {"commit_to_final_us", times_of(clients.finals.all())}};
+                   {"commit_to_final_us", times_of(clients.finals.all())},
+                   {"cut_to_resumed_us", times_of(clients.returns.all())},
+                   {"cut_to_result_us", times_of(clients.recoveries.all())}};
   if (report.worker) {
     all["row_us"] = times_of(report.worker->rows.all());
     all["vanished_us"] = times_of(abort_times(report));
@@ -191,6 +200,8 @@ void print(std::ostream& out, const LoadReport& report) {
   print_times(out, "result read by the client", report.clients.results.all());
   print_times(out, "text, since the newest packet", report.clients.texts.all());
   print_times(out, "commit to final", report.clients.finals.all());
+  print_times(out, "cut to stream resumed", report.clients.returns.all());
+  print_times(out, "cut to next result", report.clients.recoveries.all());
   if (report.worker) {
     print_times(out, "last row of a step", burst_times(report));
     print_times(out, "ABORT, since the client vanished", abort_times(report));

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "load/protocols/client_sink.h"
+#include "load/streams/schedule.h"
 
 namespace millrace::load {
 
@@ -27,6 +28,9 @@ class LoadTransport {
   virtual void commit(std::uint32_t client, Time due) = 0;
   // Ends a stream: closed() or broken() follows.
   virtual void end(std::uint32_t client) = 0;
+  // Cuts the connection of an open stream, at once or within the next send(), which follows. The
+  // stream resumes: resumed() or broken() follows. False if it has no connection.
+  virtual bool cut(std::uint32_t, const Cut&) { return false; }
   // Drops the stream without an end. No event of it follows.
   virtual void disconnect(std::uint32_t client) = 0;
 

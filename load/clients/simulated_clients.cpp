@@ -27,6 +27,7 @@ SimulatedClients::SimulatedClients(const RunFacts& run, std::uint32_t offset, st
       stride_(stride),
       transport_(transport),
       clients_((run.schedule.plan().streams - offset + stride - 1) / stride),
+      cuts_(run.schedule, offset, stride),
       to_open_(offset),
       packet_(run.content.packet_bytes()),
       outcome_(run.schedule) {}
@@ -88,10 +89,29 @@ std::optional<Time> SimulatedClients::advance(Time now) {
     turns_.pop();
     run_turn(client, now);
   }
+  run_cuts(now);
   const Time last = run_.schedule.last();
   if (live_ == 0 && now >= last) return std::nullopt;
-  if (!turns_.empty()) return turns_.top().first;
-  return now < last ? last : now + refused_pause;
+  if (!turns_.empty()) return std::min(turns_.top().first, cuts_.next());
+  return std::min(now < last ? last : now + refused_pause, cuts_.next());
+}
+
+void SimulatedClients::run_cuts(Time now) {
+  while (const auto due = cuts_.take(now)) {
+    Client& it = at(due->client);
+    if (it.state != State::open && it.state != State::ending) continue;
+    if (due->cut.part && it.state == State::open)
+      it.cut = due->cut;
+    else if (transport_.cut(due->client, {.resets = due->cut.resets}))
+      count_cut(it, now);
+  }
+}
+
+void SimulatedClients::count_cut(Client& client, Time now) {
+  ++outcome_.cuts;
+  // Until the stream is back, a further cut is part of the same time.
+  if (!client.returns_from) client.returns_from = now;
+  if (!client.recovers_from) client.recovers_from = now;
 }
 
 void SimulatedClients::run_turn(std::uint32_t client, Time now) {
@@ -109,7 +129,10 @@ void SimulatedClients::run_turn(std::uint32_t client, Time now) {
   run_.content.write(client, it.next, packet_);
   // Lateness excludes waits for the service: for it to open the stream, or to accept more.
   if (!std::exchange(it.late, true) && due >= it.opened) outcome_.lateness.add(due, Clock::now());
-  if (!transport_.send(client, packet_)) return;  // writable() follows
+  const bool cuts = it.cut && transport_.cut(client, *it.cut);
+  if (!transport_.send(client, packet_)) return;  // writable() or resumed() follows
+  if (cuts) count_cut(it, Clock::now());
+  if (cuts) it.cut.reset();
   it.late = false;
   ++outcome_.packets;
   ++it.next;
@@ -175,6 +198,7 @@ void SimulatedClients::received(std::uint32_t client, const ReceivedResult& resu
   }
   it.seq = result.seq + 1;
   it.begin = result.begin;
+  if (it.recovers_from) outcome_.recoveries.add(*std::exchange(it.recovers_from, {}), now);
   it.gap = it.gap || result.gap;
   if (result.end == result.begin) return;  // a marker row has no due time
   ++it.begin;                              // bodies may overlap, but do not begin at the same frame
@@ -233,6 +257,14 @@ void SimulatedClients::add_totals(Client& client, const StreamTotals& totals) {
   (client.gap ? outcome_.shed : outcome_.lost) += wanted - had;
   outcome_.lost += totals.frames - had;
   outcome_.unanswered += totals.rows - std::min(totals.rows, client.answered);
+}
+
+void SimulatedClients::resumed(std::uint32_t client, bool kept, Time now) {
+  Client& it = at(client);
+  ++outcome_.resumed;
+  if (!kept) ++outcome_.reopened;
+  if (it.returns_from) outcome_.returns.add(*std::exchange(it.returns_from, {}), now);
+  if (it.late) writable(client);
 }
 
 void SimulatedClients::broken(std::uint32_t client, std::string_view why, Time now) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "load/clients/due_cuts.h"
 #include "load/clients/load_transport.h"
 #include "load/streams/load_stream_id.h"
 #include "load/streams/outcome.h"
@@ -18,7 +19,8 @@ namespace millrace::load {
 
 // The simulated clients of one thread: those with index i, i % stride == offset. Opens their
 // streams, and sends each packet when it is due and not earlier, even if the service is late (an
-// open loop). Ends streams, replaces those that have a life, and counts the results.
+// open loop). Ends streams, cuts connections, replaces streams that have a life, and counts the
+// results.
 //
 // The caller passes the current time in; the clock is read only to record when something was sent.
 // Confined to one thread.
@@ -47,6 +49,7 @@ class SimulatedClients final : public ClientSink {
   void message(std::uint32_t client, std::uint64_t number) override;
   void rejected(std::uint32_t client, std::uint64_t frames) override;
   void closed(std::uint32_t client, std::optional<StreamTotals> totals, Time now) override;
+  void resumed(std::uint32_t client, bool kept, Time now) override;
   void broken(std::uint32_t client, std::string_view why, Time now) override;
 
  private:
@@ -67,6 +70,9 @@ class SimulatedClients final : public ClientSink {
     std::uint64_t rejected = 0;    // frames
     bool gap = false;              // a result had the flag GAP
     bool late = false;             // send() was false for the next packet
+    std::optional<Cut> cut{};      // for the next packet
+    std::optional<Time> returns_from{},
+        recovers_from{};  // the first cut before resumed(), a result
   };
   LoadStreamId stream_of(std::uint32_t client) { return {client, at(client).first}; }
   using Turn = std::pair<Time, std::uint32_t>;
@@ -75,6 +81,8 @@ class SimulatedClients final : public ClientSink {
   std::uint64_t sent(const Client& client) const;  // frames
   void open(std::uint32_t client, std::uint64_t first);
   void refuse_pending(Time now);
+  void run_cuts(Time now);
+  void count_cut(Client& client, Time now);
   void run_turn(std::uint32_t client, Time now);
   void commit(std::uint32_t client, Time due);
   void finish(std::uint32_t client, Time due, Time now);
@@ -86,6 +94,7 @@ class SimulatedClients final : public ClientSink {
   LoadTransport& transport_;
   std::vector<Client> clients_;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  DueCuts cuts_;
   std::uint32_t to_open_;  // next client that never had a stream
   std::size_t opening_ = 0;
   Time progress_ = Time::max();  // when a stream was last opened or refused

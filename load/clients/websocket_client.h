@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file_descriptor.h"
 #include "load/protocols/client_protocol.h"
+#include "load/streams/schedule.h"
 #include "transport/net/limits.h"
 #include "transport/net/tls/tls_session.h"
 #include "transport/websocket/message_reader.h"
@@ -28,19 +30,25 @@ struct WebSocketScratch {
 class WebSocketClient final : FrameWriter {
  public:
   // `socket` is connecting; `tls` is null or a session on it; `request` is the complete header of
-  // the upgrade; `session` has the messages of the stream. `scratch` must outlive this object.
+  // the upgrade; `session` has the messages of the stream. `session` and `scratch` must outlive
+  // this object.
   WebSocketClient(FileDescriptor socket, std::unique_ptr<TlsSession> tls, std::string request,
-                  std::unique_ptr<ClientSession> session, WebSocketScratch& scratch);
+                  ClientSession& session, WebSocketScratch& scratch);
 
   int socket() const { return socket_.get(); }
 
   // False if earlier bytes are not written yet: nothing was sent, and writable() follows.
   [[nodiscard]] bool send(Bytes frames);
-  void commit(Time due) { session_->commit(due, *this); }
-  void end() { session_->end(*this); }
+  void commit(Time due) { session_.commit(due, *this); }
+  void end() { session_.end(*this); }
 
-  // Reads and writes as the socket allows. False if the connection is over: closed(), refused() or
-  // broken() was called.
+  // Cuts the connection: is_lost() follows, at once or with the next send() that is true.
+  void cut(const Cut& cut);
+  // The connection is over, and the session can resume the stream.
+  bool is_lost() const { return state_ == State::lost; }
+
+  // Reads and writes as the socket allows. False if the connection is over: is_lost(), or closed(),
+  // refused() or broken() was called.
   [[nodiscard]] bool turn(bool readable, bool writable, ClientSink& sink);
   // True if turn() must be called when the socket is writable.
   bool waits_to_write() const {
@@ -49,7 +57,9 @@ class WebSocketClient final : FrameWriter {
   }
 
  private:
-  enum class State : std::uint8_t { connecting, upgrading, open, over };
+  enum class State : std::uint8_t { connecting, upgrading, open, over, lost };
+
+  bool is_over() const { return state_ == State::over || state_ == State::lost; }
 
   std::size_t transmit(Bytes bytes);
   ssize_t receive(MutableBytes into);
@@ -60,14 +70,18 @@ class WebSocketClient final : FrameWriter {
   void connected(ClientSink& sink);
   void read(ClientSink& sink);
   MutableBytes read_upgrade(MutableBytes bytes, Time now, ClientSink& sink);
+  void refused(std::string_view status, Time now, ClientSink& sink);
   void handle(const MessageReader::Event& event, Time now, ClientSink& sink);
   void handle_close(const MessageReader::Close& close, Time now, ClientSink& sink);
   void close(Time now, ClientSink& sink);
+  // The connection was lost.
+  void lose(std::string_view why, ClientSink& sink);
   void fail(std::string_view why, ClientSink& sink);
+  void report_room(ClientSink& sink);
 
   FileDescriptor socket_;
   std::unique_ptr<TlsSession> tls_;  // null: none
-  const std::unique_ptr<ClientSession> session_;
+  ClientSession& session_;
   WebSocketScratch& scratch_;
   State state_ = State::connecting;
   bool full_ = false;   // the last send() was false
@@ -75,6 +89,7 @@ class WebSocketClient final : FrameWriter {
   std::string unread_;  // the first bytes of a frame, or of the answer to the upgrade
   MessageReader reader_{Role::client, max_service_message, 0};
   bool close_sent_ = false;
+  std::optional<Cut> cut_;  // within the next message
 };
 
 }  // namespace millrace::load

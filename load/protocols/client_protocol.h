@@ -23,8 +23,15 @@ class FrameWriter {
   ~FrameWriter() = default;
 };
 
-// The messages of one stream over its WebSocket: writes those of the client, and reports those of
-// the service to a sink. Does no I/O. Confined to one thread.
+// The request of an upgrade: its target, and the subprotocols that it lists.
+struct RequestedStream {
+  std::string target;
+  std::string subprotocols;  // empty: none
+};
+
+// The messages of one stream over WebSocket: writes those of the client, and reports those of the
+// service to a sink. A stream that resumes has several connections, one after the other. Does no
+// I/O. Confined to one thread.
 class ClientSession {
  public:
   explicit ClientSession(std::uint32_t client) : client_(client) {}
@@ -39,9 +46,24 @@ class ClientSession {
   const std::string& why() const { return why_; }
   virtual std::optional<StreamTotals> totals() const { return std::nullopt; }
 
+  // Messages pass over the current connection. False while a stream that resumes has none.
+  virtual bool is_connected() const { return open_; }
+  // False if send() must wait, because the session keeps as many frames as it may.
+  virtual bool has_room() const { return true; }
+
+  // The stream survives the loss of its connection. The next three functions require this.
+  virtual bool can_resume() const { return false; }
+  // The connection was lost, or an attempt to connect again has failed: when to try next; nullopt
+  // if it is too late.
+  virtual std::optional<Time> next_connection(Time) { return std::nullopt; }
+  // The request of this connection.
+  virtual RequestedStream resuming_request() { return {}; }
+  // True if a refusal with this HTTP status is temporary.
+  virtual bool outlasts(std::string_view) { return false; }
+
   // The upgrade was accepted.
   virtual void start(Time now, ClientSink& sink) { open(now, sink); }
-  // The following require: is_open().
+  // The following require: is_open(). Without a connection they write nothing.
   virtual void send(Bytes frames, FrameWriter& to) = 0;
   // Asks for the result of the audio so far. `due`: when its last packet was due.
   virtual void commit(Time due, FrameWriter& to) = 0;

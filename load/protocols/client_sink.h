@@ -47,6 +47,9 @@ class ClientSink {
   virtual void rejected(std::uint32_t client, std::uint64_t frames) = 0;
   // The stream is over after its end. `totals`: nullopt if the protocol does not report them.
   virtual void closed(std::uint32_t client, std::optional<StreamTotals> totals, Time now) = 0;
+  // The stream continues over another connection. `kept`: with its state; otherwise the service has
+  // opened it anew.
+  virtual void resumed(std::uint32_t client, bool kept, Time now) = 0;
   // The stream ended in another way, and not by disconnect().
   virtual void broken(std::uint32_t client, std::string_view why, Time now) = 0;
 };

@@ -14,7 +14,8 @@ namespace millrace::load {
 // The service's own protocol (docs/protocol.md). A commit is a flush with a mark.
 class MillraceV1 final : public ClientProtocol {
  public:
-  // `request` has the parameters of every stream, except its name.
+  // `request` has the parameters of every stream, except its name. With request.resume, the streams
+  // survive their connections.
   explicit MillraceV1(StreamRequest request) : request_(std::move(request)) {}
 
   std::string target(const std::string& stream) override;

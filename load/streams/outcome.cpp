@@ -10,6 +10,9 @@ void ClientOutcome::add(const ClientOutcome& other) {
   disconnected += other.disconnected;
   broken += other.broken;
   if (why.empty()) why = other.why;
+  cuts += other.cuts;
+  resumed += other.resumed;
+  reopened += other.reopened;
   packets += other.packets;
   frames_ended += other.frames_ended;
   lost += other.lost;
@@ -27,6 +30,8 @@ void ClientOutcome::add(const ClientOutcome& other) {
   results.add(other.results);
   texts.add(other.texts);
   finals.add(other.finals);
+  returns.add(other.returns);
+  recoveries.add(other.recoveries);
   disconnects.insert(other.disconnects.begin(), other.disconnects.end());
 }
 

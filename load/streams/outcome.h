@@ -42,14 +42,22 @@ class Windows {
 // The traffic as seen by the clients. Counts are of the whole run, times of the measured time only.
 struct ClientOutcome {
   explicit ClientOutcome(const Schedule& schedule)
-      : lateness(schedule), results(schedule), texts(schedule), finals(schedule) {}
+      : lateness(schedule),
+        results(schedule),
+        texts(schedule),
+        finals(schedule),
+        returns(schedule),
+        recoveries(schedule) {}
 
   std::uint64_t opened = 0;                      // streams
   std::map<std::string, std::uint64_t> refused;  // streams, by the reason
   std::uint64_t ended = 0;                       // streams that the service closed after their end
   std::uint64_t disconnected = 0;                // streams disconnected on purpose
   std::uint64_t broken = 0;                      // streams that ended in any other way
-  std::string why;                               // reason of one broken stream
+  std::uint64_t cuts = 0;                        // connections that were cut on purpose
+  std::uint64_t resumed = 0;                     // connections that continued a stream
+  std::uint64_t reopened = 0;  // those that opened a stream anew, without its state
+  std::string why;             // reason of one broken stream
 
   std::uint64_t packets = 0;
   std::uint64_t frames_ended = 0;  // frames sent by the ended streams
@@ -71,7 +79,9 @@ struct ClientOutcome {
   Windows results;   // from the due time until the client read the result
   // Text with an unknown position: from the due time of the packet that was sent last.
   Windows texts;
-  Windows finals;  // from the due time of a commit until the client read that it is finished
+  Windows finals;      // from the due time of a commit until the client read that it is finished
+  Windows returns;     // from a cut until the client read that its stream continues
+  Windows recoveries;  // from a cut until the client read the next result
   std::map<LoadStreamId, Time> disconnects;  // in the measured time
 
   void add(const ClientOutcome& other);

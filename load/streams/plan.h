@@ -25,6 +25,9 @@ struct LoadPlan {
   std::optional<Duration> life = {};
   // Least audio between two commits of a stream, which also commits at its end. Nullopt: none.
   std::optional<Duration> commit = {};
+  double cuts = 0;  // connections that are cut, per stream and second; the streams resume
+  // Time in the measured time at which all connections are cut at once.
+  std::optional<Duration> cut_all = {};
   double aborts = 0;  // fraction of streams with a life that disconnect without an end
   Duration warm_up = std::chrono::seconds(1);  // before the measured time: fills caches and pools
   Duration length = std::chrono::seconds(10);  // the measured time

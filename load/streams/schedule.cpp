@@ -11,7 +11,15 @@ namespace millrace::load {
 
 namespace {
 
-enum Draw : std::uint64_t { phase_draw, jitter_draw, life_draw, end_draw };
+enum Draw : std::uint64_t {
+  phase_draw,
+  jitter_draw,
+  life_draw,
+  end_draw,
+  cut_draw,
+  how_draw,
+  part_draw
+};
 
 Duration part_of(Duration time, double part) {
   return Duration(static_cast<Duration::rep>(static_cast<double>(time.count()) * part));
@@ -54,6 +62,23 @@ std::uint64_t Schedule::packets_of_life(std::uint32_t client, std::uint64_t firs
 
 bool Schedule::disconnects(std::uint32_t client, std::uint64_t first) const {
   return draw(end_draw, client, first) < plan_.aborts;
+}
+
+std::optional<Cut> Schedule::cut(std::uint32_t client, std::uint64_t number, Time previous) const {
+  Cut cut{.resets = draw(how_draw, client, number) < 0.5};
+  if (plan_.cut_all) {
+    cut.at = counted_from() + *plan_.cut_all;
+    return number == 0 ? std::optional(cut) : std::nullopt;
+  }
+  if (plan_.cuts <= 0) return std::nullopt;
+  const std::chrono::duration<double> wait(-std::log1p(-draw(cut_draw, client, number)) /
+                                           plan_.cuts);
+  if (wait >= last() - previous) return std::nullopt;
+  cut.at = previous + std::chrono::duration_cast<Duration>(wait);
+  // Half of the cuts are at any time; of the others, a third are directly after a packet.
+  const double part = draw(part_draw, client, number);
+  if (part < 0.5) cut.part = std::min(1.0, 3 * part);
+  return cut;
 }
 
 std::size_t Schedule::windows() const {

@@ -3,11 +3,21 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/time.h"
 #include "load/streams/plan.h"
 
 namespace millrace::load {
+
+// How a connection is cut.
+struct Cut {
+  Time at{};
+  bool resets = false;  // by a reset, after which the system drops what is on its way; else a close
+  // Within the next packet, after this part of its message: 1 is directly after it. Nullopt: at
+  // once.
+  std::optional<double> part = {};
+};
 
 // When each packet is due, and how long streams live: functions of the plan's seed, so that the
 // sender and the checker agree without communication. A *client* has one stream at a time; its
@@ -29,6 +39,10 @@ class Schedule {
   // then disconnects instead of ending.
   std::uint64_t packets_of_life(std::uint32_t client, std::uint64_t first) const;
   bool disconnects(std::uint32_t client, std::uint64_t first) const;
+
+  // The cut of the client's connection with this number; `previous` is the time of the one before,
+  // or of counted_from(). Nullopt: there are no further ones.
+  std::optional<Cut> cut(std::uint32_t client, std::uint64_t number, Time previous) const;
 
   Time begin() const { return start_; }
   Time counted_from() const { return begin() + plan_.warm_up; }

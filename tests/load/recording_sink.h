@@ -43,6 +43,9 @@ struct RecordingSink final : ClientSink {
     if (totals) record += ":" + std::to_string(totals->frames) + "/" + std::to_string(totals->rows);
     record += " ";
   }
+  void resumed(std::uint32_t, bool kept, Time) override {
+    record += kept ? "resumed " : "reopened ";
+  }
   void broken(std::uint32_t, std::string_view why, Time) override {
     record += "broken:" + std::string(why) + " ";
   }

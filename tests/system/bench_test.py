@@ -100,6 +100,33 @@ class Bench(SystemTest):
         self.assertEqual(seen["opened"], seen["ended"] + seen["vanished"])
         self.assertGreater(seen["vanished_us"]["count"], 0)
 
+    def test_streams_resume_after_cuts_and_each_frame_has_its_row_once(self):
+        service = self.service(PIPELINE.format(slots=20))
+        code, (seen,), errors = self.run_bench(service, "--streams", "20", "--worker", "answer", "--cut", "2/s", "--commit", "500ms",
+                                               "--messages", "1", "--threads", "2", "--duration", "4s")
+        self.assertEqual((code, errors, seen["whole"], seen["broken"]), (0, "", True, 0), seen)
+        self.assertGreater(seen["cuts"], 80)  # 164 on average
+        self.assertGreaterEqual(seen["resumed"], seen["cuts"] - 20)  # a cut may come before its stream is back
+        self.assertEqual((seen["reopened"], seen["packets"]), (0, seen["worker"]["rows"]))
+        for times in ("cut_to_resumed_us", "cut_to_result_us"):
+            self.assertEqual(set(seen[times]), QUANTILES)
+            self.assertGreater(seen[times]["count"], 80)
+
+    def test_all_connections_can_be_cut_at_once(self):
+        service = self.service(PIPELINE.format(slots=20))
+        code, (seen,), errors = self.run_bench(service, "--streams", "20", "--worker", "answer", "--cut", "all@200ms")
+        self.assertEqual((code, errors, seen["cuts"], seen["resumed"]), (0, "", 20, 20), seen)
+
+    def test_a_run_with_streams_that_do_not_come_back_is_not_whole(self):
+        service = self.service(PIPELINE.format(slots=4))
+        running = Process(MILLRACE, "bench", "--json", "--url", f"ws://127.0.0.1:{service.port}", "--streams", "4",
+                          "--cut", "all@1s", "--duration", "2s")
+        self.addCleanup(running.kill)
+        wait_for(lambda: len(service.streams()) == 4, "its streams to be open")
+        service.kill()
+        code, (seen,) = running.wait(), map(json.loads, running.lines)
+        self.assertEqual((code, seen["broken"], seen["why"], seen["whole"]), (1, 4, "not resumed in time", False))
+
     def test_the_option_every_adds_figures_for_each_interval(self):
         service = self.service(PIPELINE.format(slots=4))
         code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer", "--every", "250ms")
@@ -168,7 +195,10 @@ class Bench(SystemTest):
         for wrong, words in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "--packet: must be a whole number"),
                             (("--jitter", "200ms"), "--jitter"), (("--aborts", "0.5"), "--aborts"),
                             (("--url", "http://localhost"), "must be ws://"),
-                            (("--worker-device", "cuda:0"), "--worker-device: needs --worker")):
+                            (("--worker-device", "cuda:0"), "--worker-device: needs --worker"),
+                            (("--cut", "often"), '--cut: "often" must be a rate such as 0.1/s, or all@5s'),
+                            (("--cut", "1/s", "--url", "tcp://localhost:1"), "--cut, --resume: need --speak millrace and a ws://"),
+                            (("--resume", "--speak", "openai"), "--cut, --resume: need --speak millrace and a ws://")):
             with self.subTest(wrong):
                 code, _, errors = bench(*wrong)
                 self.assertEqual(code, 1)

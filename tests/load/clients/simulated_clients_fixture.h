@@ -24,6 +24,14 @@ class ScriptedTransport final : public LoadTransport {
   bool send(std::uint32_t client, Bytes) override {
     if (full.contains(client)) return false;
     ++sent[client];
+    if (std::exchange(part_pending, false)) ++sent_with_cut;
+    return true;
+  }
+  bool cut(std::uint32_t client, const Cut& cut) override {
+    if (full.contains(client)) return false;
+    ++cuts[client];
+    if (cut.part) ++parts;
+    part_pending = cut.part.has_value();
     return true;
   }
   void commit(std::uint32_t client, Time due) override { commits[client].push_back(due); }
@@ -32,7 +40,9 @@ class ScriptedTransport final : public LoadTransport {
   void poll(Time, ClientSink&) override {}
 
   std::map<std::uint32_t, std::string> opened;
-  std::map<std::uint32_t, int> sent;
+  std::map<std::uint32_t, int> sent, cuts;
+  bool part_pending = false;
+  int parts = 0, sent_with_cut = 0;  // cuts within a packet, and the packets that followed them
   std::map<std::uint32_t, std::vector<Time>> commits;
   std::set<std::uint32_t> full;
   std::vector<std::uint32_t> ended, disconnected;

@@ -20,8 +20,7 @@ struct Pair {
   Pair() {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    client.emplace(FileDescriptor(ends[0]), nullptr, "GET / HTTP/1.1\r\n\r\n",
-                   protocol.session(5, "s"), scratch);
+    client.emplace(FileDescriptor(ends[0]), nullptr, "GET / HTTP/1.1\r\n\r\n", *session, scratch);
     service = FileDescriptor(ends[1]);
   }
 
@@ -47,6 +46,7 @@ struct Pair {
   }
 
   MillraceV1 protocol{{}};
+  std::unique_ptr<ClientSession> session = protocol.session(5, "s");
   WebSocketScratch scratch;
   std::optional<WebSocketClient> client;
   FileDescriptor service;

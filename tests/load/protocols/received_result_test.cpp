@@ -46,3 +46,20 @@ TEST_CASE("any other text is left to a parser") {
   CHECK_FALSE(read_result(R"({"type":"result","seq":-1,"begin":0,"end":5})"));
   CHECK_FALSE(read_result(""));
 }
+
+TEST_CASE("the number of a result is at its end, whatever the answer contains") {
+  const ResumePoint point{.seq = 4, .frames = 5, .commands = 6, .begin = 7, .skip = 8};
+  for (const MessageNumber& number : {MessageNumber{12}, MessageNumber{13, point}}) {
+    std::string text;
+    append_result(text, {.seq = 3, .end = 1600}, {Answer::Kind::json, R"([{"a":1,"n":2}])"});
+    append_message_number(text, number);
+    const auto read = load::read_numbered_result(text);
+    REQUIRE(read);
+    CHECK(read->number == number);
+    CHECK(read->result.seq == 3);
+    CHECK(read->result.data == R"([{"a":1,"n":2}])");
+  }
+  std::string without;
+  append_result(without, {}, {Answer::Kind::json, R"({"a":1,"n":2})"});
+  CHECK_FALSE(load::read_numbered_result(without));
+}

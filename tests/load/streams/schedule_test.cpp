@@ -98,3 +98,36 @@ TEST_CASE("packets due in the warm-up or after the end do not count") {
   CHECK(schedule.windows() == 3);
   CHECK(schedule.last() > schedule.end());
 }
+
+TEST_CASE("connections are cut at the rate of the plan, the same ones with the same seed") {
+  const LoadPlan plan{.streams = 50, .cuts = 0.5, .warm_up = 0s, .length = 100s};
+  const Started schedule(plan), again(plan);
+  int count = 0, resets = 0, parts = 0, whole = 0;
+  for (std::uint32_t client = 0; client < plan.streams; ++client) {
+    Time at = begun;
+    for (std::uint64_t number = 0; const auto cut = schedule.cut(client, number, at); ++number) {
+      CHECK(cut->at > at);
+      CHECK(cut->at == again.cut(client, number, at)->at);
+      at = cut->at;
+      ++count;
+      resets += cut->resets;
+      parts += cut->part.has_value();
+      whole += cut->part == 1.0;
+    }
+    CHECK(at < schedule.last());
+  }
+  CHECK(count == Approx(2500).epsilon(0.1));
+  CHECK(resets == Approx(count / 2.0).epsilon(0.1));
+  CHECK(parts == Approx(count / 2.0).epsilon(0.1));
+  CHECK(whole == Approx(count / 6.0).epsilon(0.2));
+}
+
+TEST_CASE("all connections are cut once, at a time of the measured time") {
+  const Started schedule({.cut_all = 5s, .warm_up = 2s});
+  const auto cut = schedule.cut(7, 0, begun);
+  REQUIRE(cut);
+  CHECK(cut->at == begun + 7s);
+  CHECK_FALSE(cut->part);
+  CHECK_FALSE(schedule.cut(7, 1, cut->at));
+  CHECK_FALSE(Started({}).cut(7, 0, begun));
+}
