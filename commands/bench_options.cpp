@@ -180,8 +180,8 @@ void BenchOptions::add_traffic(Command& command) {
   command
       .add(
           "--cut", &cut,
-          "Cut connections, per stream and second at random, or all at once at this measured time; "
-          "the streams resume")
+          "Cut connections at random, this often per stream and second, or all at this time of the "
+          "measured time; their streams resume")
       .type("RATE/s|all@TIME");
   command.add("--duration", &duration, "Measured time").type("TIME").shows_default();
   command.add("--warm-up", &warm_up, "Time before measuring starts").type("TIME").shows_default();
