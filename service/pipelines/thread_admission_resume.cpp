@@ -160,8 +160,8 @@ StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& out
   const std::string peer = output.peer();
   const Log::Fields fields = {
       {"pipeline", settings.pipeline}, {"stream", settings.name}, {"peer", peer}};
-  // A stream without a row has no state to lose: its first connection was lost at once.
-  const bool lost = kept == false && stream.stream().next_row() > 0;
+  // If its client has received nothing, a stream that begins anew has lost nothing.
+  const bool lost = kept == false && (n > 0 || stream.stream().next_row() > 0);
   if (kept == true) thread_.log.info("stream resumed", fields, now);
   if (lost) thread_.log.info("stream opened anew", fields, now);
   if (kept == true || lost) stream.stream().count_resumed(!lost);
