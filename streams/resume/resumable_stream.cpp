@@ -75,7 +75,21 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
   if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
   repeated_ = shelf_.results() - unreported_;
 
-  auto link = std::make_unique<ClientLink>(*this, epoch);
+  try {
+    auto link = std::make_unique<ClientLink>(*this, epoch);
+    greet(client, n, token, resumed);
+    client_ = &client;
+    link_ = link.get();
+    stream_->written(0, now);  // it may give rows to the lane again
+    return StreamHandle(link.release());
+  } catch (...) {  // no memory: as if the connection were lost at once
+    connection_ended(ConnectionEnd::lost, now);
+    throw;
+  }
+}
+
+void ResumableStream::greet(ClientOutput& client, std::uint64_t n, std::string_view token,
+                            std::optional<bool> resumed) {
   const Stream::Received received = stream_->received();
   client.ready({.stream = stream_->settings().name,
                 .pipeline = stream_->settings().pipeline,
@@ -88,10 +102,6 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
                 .resumed = resumed});
   if (stream_->has_goaway() && !over_) client.goaway();
   shelf_.give_from(n, client);
-  client_ = &client;
-  link_ = link.get();
-  stream_->written(0, now);  // it may give rows to the lane again
-  return StreamHandle(link.release());
 }
 
 void ResumableStream::keep(ClientShelf::Kept message) {

@@ -109,6 +109,9 @@ class ResumableStream final : public ClientOutput {
   friend class ClientLink;
   static constexpr std::size_t excess = 1 << 20;  // bytes
 
+  // Gives a new connection `ready` and the messages from number `n` on.
+  void greet(ClientOutput& client, std::uint64_t n, std::string_view token,
+             std::optional<bool> resumed);
   void keep(ClientShelf::Kept message);
   bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
   // A connection that still stands receives the error `conflict`, and is no longer used.
