@@ -61,8 +61,9 @@ nb::list StreamObject::events() {
   for (const recording::RecordedEvent& placed : read().events()) {
     const Event& event = placed.event;
     list.append(nb::make_tuple(text_of(name_of(event.kind)), text_of(name_of(event.cause)),
-                               event.count, event.mark, seconds(to_wire(placed.at) - opened),
-                               placed.position, placed.frame, text_of(placed.text)));
+                               event.count, std::optional<std::uint64_t>(event.mark),
+                               seconds(to_wire(placed.at) - opened), placed.position, placed.frame,
+                               text_of(placed.text)));
   }
   return list;
 }
