@@ -174,8 +174,8 @@ class OnnxWorker(SystemTest):
             stream.send(np.zeros((80, 4), np.float32).tobytes())
             stream.end()
             self.assertIn("worker_failed", [event.error for event in stream if isinstance(event, millrace.Result)])
-        self.assertIn('a batch failed: ValueError: a batch has several rows of a stream, but the model has a state: the pipeline must not have state = "none"',
-                      worker.errors)
+        failure = 'a batch failed: ValueError: a batch has several rows of a stream, but the model has a state: the pipeline must not have state = "none"'
+        wait_for(lambda: failure in worker.errors, "the log line")
 
     def test_a_missing_package_is_named_with_the_command_that_installs_it(self):
         program = "import runpy, sys; sys.modules['onnxruntime'] = None; runpy.run_module('millrace.onnx_worker', run_name='__main__')"

@@ -105,6 +105,9 @@ class Pending(WorkerTest):
     def test_a_stream_with_eight_pending_rows_waits_and_others_go_on(self):
         stream, other = self.stream(), self.stream()
         rows = [self.pending_row(stream) for _ in range(8)]
+        other.frames(1, 2, 3, 4)
+        self.batch(self.attached).done([0])
+        other.received("result")  # so the service has the answers before it too
         stream.frames(1, 2, 3, 4)
         other.frames(1, 2, 3, 4)
         batch = self.batch(self.attached)
