@@ -7,6 +7,7 @@
 #include <string>
 
 #include "chunker/chunker.h"
+#include "input/opus_packets.h"
 
 namespace millrace {
 
@@ -58,10 +59,18 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
 
 bool Intake::can_begin(const ClientFormat& format, const FrameType& type, const ResumePoint& at) {
   if (at.begin > max_position || at.frames > max_position || at.skip > at.begin) return false;
-  const FrameCounts counts(format.rate, type.rate);
-  const std::uint64_t begin = at.begin - at.skip;
   const bool is_opus = format.format == SampleFormat::opus;
-  return counts.position(is_opus ? counts.input_frames(begin) : at.frames) == begin;
+  const std::uint32_t opus_rate = OpusPackets::rate_for(type.rate);
+  const FrameCounts counts(is_opus ? opus_rate : format.rate, type.rate);
+  return counts.position(is_opus ? first_of_packet(at, counts, opus_rate) : at.frames) ==
+         at.begin - at.skip;
+}
+
+// The number of input frames at this rate before the packet that has the place.
+std::uint64_t Intake::first_of_packet(const ResumePoint& at, const FrameCounts& counts,
+                                      double rate) {
+  const std::uint64_t input = counts.input_frames(at.begin - at.skip);
+  return input - input % static_cast<std::uint64_t>(rate / 400);  // multiples of 2.5 ms
 }
 
 void Intake::begin_at(const ResumeSettings& resume) {
@@ -71,8 +80,7 @@ void Intake::begin_at(const ResumeSettings& resume) {
   position_ = start.begin - start.skip;
   input_ = start.frames;
   if (settings_.format.format == SampleFormat::opus) {
-    input_ = counts_.input_frames(position_);  // packets are multiples of 2.5 ms
-    input_ -= input_ % static_cast<std::uint64_t>(converter_.input_rate() / 400);
+    input_ = first_of_packet(start, counts_, converter_.input_rate());
     resuming_->packets.emplace(start.frames, input_);
   }
   begin_conversion();

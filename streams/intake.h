@@ -131,6 +131,8 @@ class Intake {
     Ring<Drained> drained{};
   };
 
+  static std::uint64_t first_of_packet(const ResumePoint& at, const FrameCounts& counts,
+                                       double rate);
   void begin_at(const ResumeSettings& resume);
   void begin_conversion();
   std::uint64_t first_input_at(std::uint64_t position) const;

@@ -120,6 +120,8 @@ class Stream final : public StreamInput {
   // Its client's connection is lost, and may come back.
   void set_detached(bool detached, Time now);
   bool detached() const { return detached_; }
+  // False once its last row is done.
+  bool has_slot() const { return !all_done_ && !finished_; }
   void count_resumed(bool kept) const {
     links_.stats.resumed[kept ? ResumedState::kept : ResumedState::lost].add();
   }

@@ -180,6 +180,7 @@ void IoThread::stop() {
   if (thread_.joinable()) thread_.join();
   // Coroutines that still run must end before the objects that they use.
   for (const auto& server : servers_) server->stop_accepting();
+  admission_->resumables().drain();  // while its pipelines exist
   scope_.stop();
   context_.restart();
   context_.poll();

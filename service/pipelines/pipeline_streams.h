@@ -22,7 +22,7 @@ class PipelineStreams final : public StreamHost {
   // Objects shared by the streams of all pipelines on the thread.
   struct Thread {
     StreamTable& table;
-    NameBook& names;  // names of streams, until their connection ends
+    NameBook& names;  // names of open streams
     Log& log;
   };
 

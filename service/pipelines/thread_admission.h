@@ -44,8 +44,8 @@ struct SharedAdmission {
   const Duration resume_window = std::chrono::seconds(15);  // that a stream waits for its client
   const std::size_t resume_buffer = 1 << 20;  // bytes of messages that a stream keeps for it
   DetachedList detached{};                    // the streams that wait for their clients
-  // Ends a waiting stream of the thread with this index. Thread-safe.
-  std::function<void(std::uint32_t, const StreamKey&)> end_waiting = {};
+  // Ends a waiting stream on its thread. Thread-safe.
+  std::function<void(const DetachedList::Entry&)> end_waiting = {};
 };
 
 // Accepts or refuses the requests for streams on one io thread, and creates the streams. Confined
@@ -105,6 +105,8 @@ class ThreadAdmission final : public StreamAdmission {
   // A token that `request` shows, if it is right for its stream.
   Result<ResumeToken, RequestError> verify(const StreamRequest& request,
                                            std::string_view pipeline) const;
+  Result<ResumeToken, ResumeFault> verify_at(const StreamRequest& request,
+                                             std::string_view pipeline, Duration now) const;
   Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output);
   Result<StreamHandle, RequestError> open_anew(const ResumeToken& token, StreamRequest& request,
                                                ClientOutput& output);

@@ -90,10 +90,10 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
           .resume_window = options_.limits.resume,
           .resume_buffer = options_.limits.resume_buffer,
           .end_waiting =
-              [this](std::uint32_t thread, const StreamKey& key) {
-                threads_[thread]->post([this, thread, key] {
-                  threads_[thread]->admission().resumables().end_waiting(key);
-                });
+              [this](const DetachedList::Entry& entry) {
+                IoThread& thread = *threads_[entry.thread];
+                thread.post(
+                    [&thread, entry] { thread.admission().resumables().end_waiting(entry); });
               }},
       slab_bytes_(options_.limits.slab_bytes),
       remote_budgets_(unread_bytes(options_.limits)),

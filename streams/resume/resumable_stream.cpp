@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <utility>
 
 #include "streams/resume/client_link.h"
@@ -26,8 +27,12 @@ ResumableStream::~ResumableStream() { take_from_client(); }
 void ResumableStream::take_from_client() {
   if (!link_) return;
   std::exchange(link_, nullptr)->cut();
-  std::exchange(client_, nullptr)
-      ->error(ErrorCode::conflict, "the client has continued the stream over a new connection");
+  ClientOutput& client = *std::exchange(client_, nullptr);
+  client.drop_queued();  // the next connection receives all of it
+  try {
+    client.error(ErrorCode::conflict, "the client has continued the stream over a new connection");
+  } catch (const std::bad_alloc&) {  // the connection ends when it is silent
+  }
 }
 
 void ResumableStream::take(Stream& stream) {
@@ -64,18 +69,18 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
   take_from_client();
   if (detached_since_) home_.returned(*this);
   detached_since_.reset();
-  full_since_.reset();
-  acknowledged_ = {};  // the newest one may be lost
-  acknowledged_at_ = {};
-  stream_->drop_partial_frame();
-  n = std::max(n, shelf_.first());
-  shelf_.acknowledge(n);
-  given_ = epoch + 1;
-  // The client has the results before these, even if their connection did not report it.
-  if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
-  repeated_ = shelf_.results() - unreported_;
-
   try {
+    acknowledged_ = {};  // the newest one may be lost
+    acknowledged_at_ = {};
+    stream_->drop_partial_frame();
+    n = std::max(n, shelf_.first());
+    full_since_.reset();
+    shelf_.acknowledge(n);
+    given_ = epoch + 1;
+    // The client has the results before these, even if their connection did not report it.
+    if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
+    repeated_ = shelf_.results() - unreported_;
+
     auto link = std::make_unique<ClientLink>(*this, epoch);
     greet(client, n, token, resumed);
     client_ = &client;

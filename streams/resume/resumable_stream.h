@@ -121,7 +121,8 @@ class ResumableStream final : public ClientOutput {
   void acknowledge(std::uint64_t n, Time now);
   void check(Time now);
   bool paused() const {
-    const bool waits = needs_acknowledgement() && stream_->held_bytes() < settings_.held;
+    const bool waits =
+        needs_acknowledgement() && stream_->held_bytes() < settings_.held && !stream_->overrun();
     return (stream_->paused() && !waits) || shelf_.bytes() >= settings_.buffer + excess;
   }
   void written(std::size_t results, Time now);

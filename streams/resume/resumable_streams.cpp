@@ -22,6 +22,7 @@ ResumableStream* ResumableStreams::find(const StreamKey& key) const {
 ResumableStream* ResumableStreams::claim(const StreamKey& key) {
   ResumableStream* stream = find(key);
   if (!stream || !stream->detached_since() || waiting_.remove(entry_of(*stream))) return stream;
+  if (!stream->stream().has_slot()) return stream;  // nothing was taken from it
   remove(*stream);
   return nullptr;
 }
@@ -29,11 +30,13 @@ ResumableStream* ResumableStreams::claim(const StreamKey& key) {
 void ResumableStreams::sweep(Time now) {
   while (!detached_.empty() && now - detached_.begin()->first.first >= window_)
     remove(*detached_.begin()->second);
+  for (const auto& [since, stream] : detached_)
+    if (!stream->stream().has_slot()) waiting_.remove(entry_of(*stream));
 }
 
-void ResumableStreams::end_waiting(const StreamKey& key) {
-  ResumableStream* stream = find(key);
-  if (stream && stream->detached_since()) remove(*stream);
+void ResumableStreams::end_waiting(const DetachedList::Entry& entry) {
+  ResumableStream* stream = find(entry.key);
+  if (stream && stream->detached_since() == entry.since) remove(*stream);
 }
 
 void ResumableStreams::drain() {
@@ -44,10 +47,11 @@ void ResumableStreams::drain() {
 bool ResumableStreams::keeps(ResumableStream& stream, Time now) {
   if (draining_) return false;
   detached_.emplace(std::pair(now, stream.key()), &stream);
-  waiting_.add({.pipeline = stream.stream().settings().pipeline,
-                .since = now,
-                .key = stream.key(),
-                .thread = thread_});
+  if (stream.stream().has_slot())
+    waiting_.add({.pipeline = stream.stream().settings().pipeline,
+                  .since = now,
+                  .key = stream.key(),
+                  .thread = thread_});
   stream.stream().set_detached(true, now);
   return true;
 }

@@ -26,10 +26,11 @@ class ResumableStreams final : public ResumeHome {
   // The same, for a client that continues it. A stream whose slot was given to another one ends.
   ResumableStream* claim(const StreamKey& key);
 
-  // Ends the streams that have waited for the whole window. Call it several times a second.
+  // Ends the streams that have waited for the whole window, and removes those from the list whose
+  // slot is free. Call it about once a second.
   void sweep(Time now);
-  // Ends the stream if it waits.
-  void end_waiting(const StreamKey& key);
+  // Ends the stream if it has waited since then.
+  void end_waiting(const DetachedList::Entry& entry);
   // The service stops: ends the waiting streams. From now on a stream ends with its connection.
   void drain();
 

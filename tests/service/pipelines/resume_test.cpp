@@ -16,8 +16,8 @@ namespace {
 class ResumeTest : public AdmissionUnderTest {
  public:
   ResumeTest() {
-    shared.end_waiting = [this](std::uint32_t, const StreamKey& key) {
-      admission->resumables().end_waiting(key);
+    shared.end_waiting = [this](const DetachedList::Entry& entry) {
+      admission->resumables().end_waiting(entry);
     };
   }
 

@@ -70,13 +70,27 @@ TEST_CASE_METHOD(ResumedStream, "a stream whose slot was taken is gone for its c
 
 TEST_CASE_METHOD(ResumedStream, "a waiting stream is ended when its slot is needed") {
   send(10);
-  home->end_waiting(key_of(1));
-  CHECK(is_there());
   lose();
-  home->end_waiting(key_of(2));
+  const auto entry = waiting.take_oldest("asr");
+  REQUIRE(entry);
+  auto earlier = *entry;
+  earlier.since -= 1s;
+  home->end_waiting(earlier);  // it has had a connection since
   CHECK(is_there());
-  home->end_waiting(key_of(1));
+  home->end_waiting(*entry);
   CHECK_FALSE(is_there());
+}
+
+TEST_CASE_METHOD(ResumedStream, "a stream whose last row is done gives no slot to another one") {
+  send(10);
+  link().stream->end(live.now);
+  const bool ends_before = GENERATE(true, false);
+  if (ends_before) answer(2);
+  lose();
+  if (!ends_before) answer(2);
+  home->sweep(live.now);
+  CHECK_FALSE(waiting.take_oldest("asr"));
+  CHECK(home->claim(key_of(1)) == kept);
 }
 
 TEST_CASE_METHOD(ResumedStream, "an unknown stream is not found") {
