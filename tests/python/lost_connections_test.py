@@ -48,9 +48,9 @@ class LostConnections(ClientTest):
         drawn = random.Random(1)
         resumed = 0
         for seed in range(40):
-            proxy = self.proxy([drawn.randrange(700, 9000) for _ in range(3)])
-            with self.subTest(limits=proxy.limits):
-                events, losses = self.talk(proxy, seed)
+            limits = [drawn.randrange(700, 9000) for _ in range(3)]
+            with self.subTest(limits=limits):
+                events, losses = self.talk(self.proxy(limits), seed)
                 self.assertEqual(events, whole)
                 resumed += losses
         self.assertGreater(resumed, 40)

@@ -7,10 +7,10 @@ import threading
 
 class CuttingProxy:
     """Relays connections to a port of the loopback. The n-th connection is cut after the n-th of `limits`, a number of
-    bytes in either direction; None: never. Later ones are cut only by `cut`."""
+    bytes in either direction; None: never. Later ones are cut only by `cut`. `count` counts connections."""
 
     def __init__(self, to, limits=()):
-        self.to, self.limits, self.count, self.pairs = to, list(limits), 0, []
+        self.to, self.limits, self.count, self.pairs = to, iter(limits), 0, []
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -20,7 +20,7 @@ class CuttingProxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                limit = self.limits[self.count] if self.count < len(self.limits) else None
+                limit = next(self.limits, None)
                 self.count += 1
                 try:
                     service = socket.create_connection(("127.0.0.1", self.to))
@@ -30,8 +30,9 @@ class CuttingProxy:
                 pair = (client, service)
                 with self.lock:
                     self.pairs.append(pair)
-                for one, other in (pair, pair[::-1]):
+                for one in pair:
                     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for one, other in (pair, pair[::-1]):
                     threading.Thread(target=self._relay, args=(pair, one, other, limit), daemon=True).start()
 
     def _relay(self, pair, source, sink, limit):
