@@ -149,7 +149,8 @@ class Tokens(LimitsTest):
             twin = ResumingClient(client.url)
             twin.__dict__.update({**client.__dict__, "readies": list(client.readies), "messages": list(client.messages)})
             old = client.socket
-            await asyncio.gather(client.connect(), twin.connect())
+            for outcome in await asyncio.gather(client.connect(), twin.connect(), return_exceptions=True):
+                self.assertIn("resumed" if isinstance(outcome, dict) else "conflict", str(outcome))  # perhaps before its `ready`
             await read_all(old)
             over, _ = await asyncio.wait([asyncio.create_task(one.socket.wait_closed()) for one in (client, twin)],
                                          return_when=asyncio.FIRST_COMPLETED)
