@@ -157,6 +157,7 @@ Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Sock
 Task<> serve_request(SessionScope& scope, Socket socket, Arrival arrival, Request request) {
   auto admitted = co_await admit(scope, socket, arrival, request);
   if (!admitted) co_return;
+  request.query = {};  // a session may last for hours
   const std::size_t longest = admitted->longest_message.value_or(scope.limits().message);
   auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),
                                               std::move(request.rest), longest);
@@ -209,7 +210,8 @@ Task<> StreamServer::serve(Socket socket, std::string peer, Share share) {
                               std::move(arrival.peer), std::move(*request)});
     co_return;
   }
-  co_await serve_request(scope_, std::move(socket), std::move(arrival), std::move(*request));
+  // As a task of its own, so that the memory of this one is free.
+  scope_.spawn(serve_request(scope_, std::move(socket), std::move(arrival), std::move(*request)));
 }
 
 void StreamServer::take(Moved moved) {
