@@ -63,7 +63,7 @@ class ResumeTest(SystemTest):
         return client
 
     def waiting(self, service, count):
-        """Waits until so many streams wait for their client."""
+        """Waits until this number of streams wait for their clients."""
         def names():
             return [stream["stream"] for stream in service.streams() if not stream["connected"]]
 

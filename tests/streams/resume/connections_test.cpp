@@ -259,7 +259,7 @@ TEST_CASE("the numbers of a client fit the stream that was opened anew with them
   CHECK(stream.kept->misfit(other) == "begin");
 }
 
-TEST_CASE_METHOD(ResumedStream, "the client is told the place at most once a second") {
+TEST_CASE_METHOD(ResumedStream, "the client receives the place at most once a second") {
   send(10);
   answer(1, Answer::Kind::none);
   link().stream->flush({}, live.now);
