@@ -2,12 +2,11 @@
 """A call over a line that is cut again and again: each client gets the words of a line that holds, and no state is lost."""
 import contextlib
 import json
-import random
 import subprocess
 import sys
 import unittest
 
-from cutting_proxy import CuttingProxy
+from cutting_proxy import CuttingProxy, at_random
 from harness import MILLRACE, wait_for
 from served import PYTHON, ROOT, Served, speech, with_moonshine
 
@@ -49,8 +48,7 @@ class LostLines(Served):
         for name, client in clients.items():
             with self.subTest(name):
                 before = self.resumed("kept")
-                draw = random.Random(1)
-                with contextlib.closing(CuttingProxy(self.served.port, iter(lambda: draw.randint(1, MOST), 0))) as line:
+                with contextlib.closing(CuttingProxy(self.served.port, at_random(1, 1, MOST))) as line:
                     self.assertEqual(self.texts(client, line.port, audio), expected)
                 self.assertGreater(line.count, 4)
                 wait_for(lambda: self.resumed("kept") > before + 3, "the streams that were resumed")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams over WebSocket survive their connection: a proxy cuts it, and the results are those without a loss."""
 import asyncio
+import itertools
 import random
 import signal
 import tempfile
@@ -8,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from clients import PIPELINE, ClientTest, comparable
-from cutting_proxy import CuttingProxy
+from cutting_proxy import CuttingProxy, at_random
 from harness import samples, wait_for
 
 import millrace
@@ -45,10 +46,10 @@ class LostConnections(ClientTest):
     def test_wherever_a_connection_is_cut_the_events_are_those_without_a_loss(self):
         whole, losses = self.talk(self.proxy())
         self.assertEqual((losses, whole[-1]), (0, Closed(23100, 16)))
-        drawn = random.Random(1)
+        drawn = at_random(1, 700, 9000)
         resumed = 0
         for seed in range(40):
-            limits = [drawn.randrange(700, 9000) for _ in range(3)]
+            limits = list(itertools.islice(drawn, 3))
             with self.subTest(limits=limits):
                 events, losses = self.talk(self.proxy(limits), seed)
                 self.assertEqual(events, whole)

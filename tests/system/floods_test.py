@@ -4,8 +4,6 @@ import collections
 import concurrent.futures
 import itertools
 import os
-import socket
-import struct
 import threading
 import unittest
 
@@ -55,20 +53,12 @@ class Control(FloodTest):
             before = service.peak_memory()
             client = RawClient(service.port, upgrade(), receive_buffer=4096).opened()
             self.addCleanup(client.socket.close)
-            sent, block = 0, PING_OF_125 * 1000
-            client.socket.settimeout(0.3)
-            try:
-                while sent < 1 << 30:
-                    sent += client.socket.send(memoryview(block)[sent % len(block):])
-            except TimeoutError:
-                pass
-            self.assertLess(sent, 1 << 30)  # TCP has pushed back
+            sent = client.block(PING_OF_125 * 1000, most=1 << 30)  # TCP pushes back
             if not service.sanitized():
                 self.assertLess(service.peak_memory() - before, 4 * MB)
             good.row()
-            client.socket.settimeout(30)
             rest = -sent % len(PING_OF_125)
-            ending = block[len(PING_OF_125) - rest:len(PING_OF_125)] + text(type="end")
+            ending = PING_OF_125[len(PING_OF_125) - rest:] + text(type="end")
             flood = threading.Thread(target=client.send, args=(ending,))
             flood.start()
             self.pongs(client, (sent + rest) // len(PING_OF_125))
@@ -89,7 +79,7 @@ class Churn(FaultTest):
             if how == 1:
                 client.send(frame(BINARY, samples(PACKET, PACKET))[:-100])
             if how == 2:
-                client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.abort()
 
     def come_and_go_often(self, service, good, times):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

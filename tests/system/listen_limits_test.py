@@ -8,7 +8,6 @@ from listen_faults_test import CLOSE_STREAM, CLOSED, FINALIZE, ListenTest
 from raw_client import BINARY, frame
 from raw_worker import Honest, RawWorker
 from realtime_client import HEARD, MOST, event
-from realtime_limits_test import blocked
 
 MB = 1 << 20
 
@@ -24,7 +23,7 @@ class Limits(ListenTest):
             before = service.peak_memory()
             for name, flood in self.FLOODS.items():
                 with self.subTest(name):
-                    blocked(self.client(service, receive_buffer=4096), flood * 1000)
+                    self.client(service, receive_buffer=4096).block(flood * 1000)
                     good.row()
 
             def ended():

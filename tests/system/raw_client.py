@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client on plain sockets, which can send any bytes, valid or not."""
 import base64
+import contextlib
 import json
 import os
 import socket
@@ -70,6 +71,22 @@ class RawClient:
         except (BrokenPipeError, ConnectionResetError):
             self.reset = True
         return self
+
+    def abort(self):
+        """Ends the connection with a reset."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def block(self, data, most=64 << 20):
+        """Sends data again and again, until the service reads no more of it. Returns the number of bytes sent."""
+        self.socket.settimeout(0.3)
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < most:
+                sent += self.socket.send(memoryview(data)[sent % len(data):])
+            raise AssertionError(f"the service has read {sent} bytes")
+        self.socket.settimeout(PATIENCE)
+        return sent
 
     def receive(self):
         """Waits for data. False at the end of the connection."""

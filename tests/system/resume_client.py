@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An independent client whose stream survives its connections (docs/resume.md), and a proxy that cuts them."""
+"""An independent client whose stream survives its connections (docs/resume.md)."""
 import asyncio
 import contextlib
 import json
@@ -11,6 +11,11 @@ from harness import UNHURRIED
 from raw_client import RawClient, upgrade
 
 LOST = (websockets.ConnectionClosed, websockets.InvalidMessage, OSError, EOFError, asyncio.TimeoutError)
+
+
+def resuming(target, token):
+    """The upgrade request that shows a token."""
+    return upgrade(target, Sec_WebSocket_Protocol=f"millrace.v1, resume.{token}")
 
 
 class ResumingClient:
@@ -43,13 +48,23 @@ class ResumingClient:
             options.update(part.get("options", {}))
         return options
 
+    @property
+    def port(self):
+        return urllib.parse.urlsplit(self.url).port
+
+    def query(self, **changed):
+        return urllib.parse.urlencode({name: value for name, value in self.numbers(**changed).items() if value is not None})
+
+    def request(self, token=None, **changed):
+        """The request of a RawClient that continues the stream."""
+        return resuming("/v1/stream?" + self.query(**changed), token or self.token)
+
     async def connect(self, token=None, **changed):
         """Opens or continues the stream, and reads `ready`."""
         token, first, self.first = token or self.token, self.first, None
-        query = urllib.parse.urlencode({name: value for name, value in self.numbers(**changed).items() if value is not None})
         self.socket = await websockets.connect(
-            (first or self.url) + "?" + query, subprotocols=["millrace.v1"] + (["resume." + token] if token else []), max_size=None,
-            compression=None, **UNHURRIED)
+            (first or self.url) + "?" + self.query(**changed), max_size=None, compression=None,
+            subprotocols=["millrace.v1"] + (["resume." + token] if token else []), **UNHURRIED)
         ready = json.loads(await self.socket.recv())
         if ready["type"] != "ready":
             raise AssertionError(ready)
@@ -126,49 +141,9 @@ class ResumingClient:
 
 def refusal(client, token=None, **changed):
     """The status of the answer to a client that continues its stream, and the code and parameter of its error."""
-    numbers = {name: value for name, value in client.numbers(**changed).items() if value is not None}
-    target = "/v1/stream?" + urllib.parse.urlencode(numbers)
-    protocols = ["millrace.v1", "resume." + (token or client.token)]
-    with RawClient(urllib.parse.urlsplit(client.url).port, upgrade(target, Sec_WebSocket_Protocol=", ".join(protocols))) as raw:
+    with RawClient(client.port, client.request(token, **changed)) as raw:
         status, fields = raw.head()
         if status == 101:
             return status, None, None
         error = json.loads(raw.body(fields))["error"]
         return status, error["code"], error.get("parameter")
-
-
-class CuttingProxy:
-    """Forwards connections to a port, and cuts each after `limit` bytes of the direction `down` (from the service) or up. A
-    hard cut resets both connections."""
-
-    def __init__(self, port):
-        self.port, self.down, self.limit, self.hard, self.counts = port, False, None, False, {}
-
-    async def __aenter__(self):
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = "ws://127.0.0.1:%d/v1/stream" % self.server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_):
-        self.server.close()
-
-    async def _serve(self, reader, writer):
-        down, limit, hard = self.down, self.limit, self.hard
-        self.counts = {True: 0, False: 0}
-        there, back = await asyncio.open_connection("127.0.0.1", self.port)
-        parts = [asyncio.ensure_future(self._forward(source, sink, direction, limit if direction == down else None))
-                 for source, sink, direction in ((reader, back, False), (there, writer, True))]
-        await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-        for part in parts:
-            part.cancel()
-        for end in (writer, back):
-            end.transport.abort() if hard else end.close()
-
-    async def _forward(self, source, sink, direction, limit):
-        while limit != 0:
-            data = await source.read(limit or 1 << 16)
-            if not data:
-                return
-            sink.write(data)
-            self.counts[direction] += len(data)
-            limit = limit and limit - len(data)

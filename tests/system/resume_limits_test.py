@@ -2,16 +2,13 @@
 """Clients that continue a stream (docs/resume.md) with bad input, too late, too often or in great numbers."""
 import asyncio
 import collections
-import socket
-import struct
 import tempfile
 import time
 import unittest
-import urllib.parse
 
 from faults import PACKET
 from harness import read_all, run, samples, wait_for
-from raw_client import BINARY, RawClient, frame, upgrade
+from raw_client import BINARY, RawClient, frame
 from resume_client import ResumingClient, refusal
 from resume_faults import LimitsTest
 
@@ -57,7 +54,6 @@ class BadInput(LimitsTest):
 
         run(all_of_them(self.served(extra=LONG)))
 
-
     def test_messages_that_were_acknowledged_do_not_come_again(self):
         async def forgetful(service):
             client = await self.opened(service, id="a")
@@ -76,9 +72,7 @@ class BadInput(LimitsTest):
             client = await self.opened(service, id="a")
             await self.cut(service, client)
             client.parts.append(samples(PACKET, PACKET))
-            target = "/v1/stream?" + urllib.parse.urlencode(client.numbers())
-            with RawClient(service.port) as raw:
-                raw.send(upgrade(target, Sec_WebSocket_Protocol=f"millrace.v1, resume.{client.token}") + frame(BINARY, client.parts[-1]))
+            with RawClient(service.port, client.request() + frame(BINARY, client.parts[-1])) as raw:
                 self.assertEqual(raw.head()[0], 101)
                 ready, result = raw.message(), raw.message()
                 self.assertEqual((ready["frames"], result["seq"], result["n"]), (PACKET, 1, 1))
@@ -210,14 +204,13 @@ class ManyTimes(LimitsTest):
         async def cut_often(service):
             client = await self.opened(service, id="a")
             await self.cut(service, client)
-            target = "/v1/stream?" + urllib.parse.urlencode(client.numbers())
-            request = upgrade(target, Sec_WebSocket_Protocol=f"millrace.v1, resume.{client.token}")
+            request = client.request()
             for count in range(200):
                 with RawClient(service.port, request) as raw:
                     if count % 4 > 1:
                         raw.receive()
                     if count % 2:  # the service sees a reset
-                        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        raw.abort()
             await asyncio.to_thread(wait_for, lambda: not all(s["connected"] for s in service.streams()), "the cuts")
             self.assertEqual((await client.connect())["resumed"], True)
             await self.finished(client)

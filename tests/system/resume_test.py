@@ -11,8 +11,9 @@ import unittest
 
 import websockets
 
+from cutting_proxy import CuttingProxy
 from harness import ALL_INPUTS, COUNTED, SystemTest, read_all, run, samples, wait_for
-from resume_client import CuttingProxy, ResumingClient, refusal
+from resume_client import ResumingClient, refusal
 
 ROW = 100  # frames
 PIPELINE = f"[[pipeline]]\nslots = 64\nchunk = {{ size = {ROW} }}\n"
@@ -85,17 +86,18 @@ class Cuts(ResumeTest):
     """A session whose first connection is cut, at each of its bytes in both directions, is the session without a cut."""
 
     async def uncut(self, service):
-        async with CuttingProxy(service.port) as proxy:
+        with contextlib.closing(CuttingProxy(service.port)) as proxy:
             client = self.client(service, first=proxy.url, id="uncut")
-            return without_place(await client.finish(SESSION)), dict(proxy.counts)
+            return without_place(await client.finish(SESSION)), proxy.passed
 
     async def sessions(self, service, expected, cuts):
         wrong, names = [], []
 
         async def worker():
-            async with CuttingProxy(service.port) as proxy:
+            with contextlib.closing(CuttingProxy(service.port)) as proxy:
                 while cuts:
-                    proxy.down, proxy.limit, proxy.hard = cut = cuts.pop()
+                    down, byte, proxy.hard = cut = cuts.pop()
+                    proxy.limits = iter([(None, byte) if down else (byte, None)])
                     name = "{}-{}-{}".format(*cut)
                     client = self.client(service, first=proxy.url, id=name)
                     try:

@@ -11,6 +11,7 @@ import client_wire as wire
 from faults import PACKET, FaultTest, text
 from harness import samples
 from raw_client import BINARY, RawClient, frame, upgrade
+from resume_client import resuming
 from zeromq_client import Peer
 
 
@@ -127,7 +128,7 @@ class ResumeOverZeroMQ(FaultTest):
         while len(client.results) < 2:
             client.next()
         target = f"/v1/stream?resume=1&id={client.stream.name}&n={client.n}&have=2"
-        other = RawClient(service.port, upgrade(target, Sec_WebSocket_Protocol="millrace.v1, resume." + client.ready["resume"]))
+        other = RawClient(service.port, resuming(target, client.ready["resume"]))
         self.addCleanup(other.socket.close)
         ready = other.opened().messages[-1]
         self.assertEqual((ready["resumed"], ready["frames"]), (True, 2 * PACKET))

@@ -192,7 +192,7 @@ class Losses(FaultTest):
                     self.assertEqual(client.message()["type"], "result")
                     client.send(half)
                     if name == "rst":
-                        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        client.abort()
                     if name == "half-closed":
                         client.socket.shutdown(socket.SHUT_WR)
                         self.assertEqual(client.ended(), (None, None))
