@@ -119,7 +119,7 @@ class ResumingClient:
     def cut(self):
         self.socket.transport.abort()
 
-    async def finish(self, parts=(), pause=0.01):
+    async def finish(self, parts=()):
         """Sends parts and receives until `closed`, over as many connections as it needs."""
         self.parts += parts
         while not self.messages or self.messages[-1]["type"] != "closed":
@@ -132,7 +132,7 @@ class ResumingClient:
             except websockets.InvalidStatusCode as error:
                 if error.status_code not in (409, 503) or self.readies and error.status_code == 409:
                     raise
-                await asyncio.sleep(pause)  # its first connection is not noticed as lost yet
+                await asyncio.sleep(0.01)  # its first connection is not noticed as lost yet
             except LOST:
                 pass
         await self.socket.close()

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import tempfile
-import time
 import unittest
 
 import websockets
@@ -213,9 +212,7 @@ class Attachments(ResumeTest):
         service = self.served(extra='[limits]\ndrain = "1h"\nresume = "10min"\n')
         run(several(service))
         self.waiting(service, 6)
-        began = time.monotonic()
-        self.assertEqual(service.stop(), 0)
-        self.assertLess(time.monotonic() - began, 20)
+        self.assertEqual(service.stop(), 0)  # fails after PATIENCE, which is less than the window
 
     def test_a_stream_that_received_nothing_ends_with_its_connection(self):
         async def silent(service):
