@@ -20,7 +20,7 @@ OTHERS = {  # no request of the protocol: the request, the status, and the reaso
     "garbage": (b"\x00\xff" * 50 + b"\r\n\r\n", 400, "handshake"),
     "a hello of TLS": (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" + bytes(154), 400, "handshake"),
     # A2
-    "a header of 9 KiB": (upgrade(PATH, X="a" * 9000), 431, "handshake"),
+    "a header of 33 KiB": (upgrade(PATH, X="a" * 33000), 431, "handshake"),
     "65 fields": (upgrade(PATH, X=["a"] * 65), 431, "handshake"),
     # A3
     "two lengths": (upgrade(PATH, Content_Length=["0", "5"]), 400, "handshake"),

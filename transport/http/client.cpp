@@ -7,7 +7,6 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
-#include "transport/net/limits.h"
 #include "transport/net/spawn.h"
 
 namespace millrace {
@@ -15,6 +14,8 @@ namespace {
 
 namespace beast = boost::beast;
 namespace http = beast::http;
+
+constexpr std::size_t longest_answer = 8 * 1024;  // bytes of its header
 
 using Request = http::request<http::empty_body>;
 using Status = Result<int, boost::system::error_code>;
@@ -24,7 +25,7 @@ Task<Status> ask(Socket& socket, Tcp::endpoint service, const Request& request) 
   if (refused) co_return refused;
   const auto [unsent, sent] = co_await http::async_write(socket, request, no_throw);
   if (unsent) co_return unsent;
-  beast::flat_buffer buffer(max_header_bytes);
+  beast::flat_buffer buffer(longest_answer);
   http::response_parser<http::empty_body> parser;
   const auto [error, received] = co_await http::async_read_header(socket, buffer, parser, no_throw);
   if (error) co_return error;

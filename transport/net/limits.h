@@ -63,8 +63,9 @@ struct SocketLimits {
   constexpr std::size_t kernel_bytes() const { return 2 * (receive_buffer + send_buffer); }
 };
 
-// Limits of an HTTP request.
-inline constexpr std::size_t max_header_bytes = 8 * 1024;
+// Limits of an HTTP request. A request that continues a stream may have two JSON objects of 4 KiB,
+// each three times as long when it is percent-encoded.
+inline constexpr std::size_t max_header_bytes = 32 * 1024;
 inline constexpr std::size_t max_header_fields = 64;
 
 }  // namespace millrace

@@ -96,7 +96,7 @@ TEST_CASE_METHOD(AdminFixture,
              Catch::StartsWith("HTTP/1.1 421"));
   CHECK_THAT(ask("GET / HTTP/1.0\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
   CHECK_THAT(ask("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 400"));
-  CHECK_THAT(ask("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a') + "\r\n\r\n"),
+  CHECK_THAT(ask("GET / HTTP/1.1\r\nA: " + std::string(33000, 'a') + "\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 431"));
 }
 
