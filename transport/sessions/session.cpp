@@ -84,6 +84,7 @@ class Session final : SessionScope::Watched {
   bool is_unfinished() const { return !cut_ && !queue_.closing() && conversation_.is_unfinished(); }
   void note_error(Time now);
   void fail_conversation(ErrorCode code, std::string_view message, Time now);
+  void give_up_client(ErrorCode code, std::string_view message, Time now);
   void finish(const Connection::Ended& ended);
   Closing closing(const Connection::Ended& ended) const;
 
@@ -192,6 +193,13 @@ void Session::fail_conversation(ErrorCode code, std::string_view message, Time n
   closing_ = now;
 }
 
+// The line may be lost without a sign of it: then a stream that resumes waits for its client.
+void Session::give_up_client(ErrorCode code, std::string_view message, Time now) {
+  const StreamInput* const stream = conversation_.stream();
+  if (stream && stream->outlives_connection()) return cut();
+  fail_conversation(code, message, now);
+}
+
 void Session::finish(const Connection::Ended& ended) {
   if (over_) return;  // fail() was called
   over_ = true;
@@ -266,10 +274,10 @@ void Session::check(Time now) {
   const bool stalled = progress_.is_stalled(now, limits_.write_stall);
   if (queue_.closing()) return stalled ? cut() : void();
   if (stalled)
-    return fail_conversation(ErrorCode::slow_reader,
-                             "the client read no results for " + seconds_of(limits_.write_stall) +
-                                 ": read results while you send",
-                             now);
+    return give_up_client(ErrorCode::slow_reader,
+                          "the client read no results for " + seconds_of(limits_.write_stall) +
+                              ": read results while you send",
+                          now);
   if (must_retire(now)) {
     retired_ = true;
     conversation_.drain(now);
@@ -313,7 +321,9 @@ void Session::check_client(Time now) {
       unfinished ? "a message was not finished within " + seconds_of(limits_.assembly)
                  : "nothing was received for " + seconds_of(limit) +
                        (done ? ", not even a pong" : "; send keepalive (pings do not count)");
-  fail_conversation(ErrorCode::idle, why, now);
+  const bool answers = now - connection_.last_received() <= limits_.ping * 3 / 2;
+  if (!unfinished && answers) return fail_conversation(ErrorCode::idle, why, now);
+  give_up_client(ErrorCode::idle, why, now);
 }
 
 // The client must acknowledge a byte every `limits.close`. After an error it must also close within

@@ -24,6 +24,7 @@ struct StreamLog {
   std::size_t written = 0;
   std::size_t piece = 0;            // bytes; 0: messages are given whole
   bool ended = false;               // over an earlier connection
+  bool resumes = false;             // the stream outlives its connection
   bool fails = false;               // frames(), tick() and written() throw
   ClientOutput* rejects = nullptr;  // rejects frames there
 };
@@ -49,6 +50,7 @@ class LoggingStream final : public test::QuietStream {
     say(mark ? "flush " + std::to_string(*mark) : "flush");
   }
   bool has_ended() const override { return log_.ended; }
+  bool outlives_connection() const override { return log_.resumes; }
   void reset(Time) override { say("reset"); }
   void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
   void end(Time) override { say("end"); }
