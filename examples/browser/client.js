@@ -15,7 +15,7 @@ const [shortest, longest, answer] = [100, 2000, 5000]; // ms: between two attemp
 // resolves to its CloseEvent. After success its code is 1000, and the last message is `closed`. If the service refuses the
 // stream, the promise is rejected with an Error that says why.
 export async function stream(url, { audio, token, ...parameters }, received) {
-  const progress = new Progress();
+  const progress = new Progress(parameters.options);
   let socket; // the newest one
   let ready = 0; // when `ready` came over it; 0: it has not come, or the connection is closed
   let over = false; // no connection follows
@@ -45,6 +45,8 @@ export async function stream(url, { audio, token, ...parameters }, received) {
       received("resumed" in message ? { type: "resumed", kept: message.resumed } : message);
       return;
     }
+    // An older connection of this page has continued the stream. The next one continues it from there.
+    if (message.code === "conflict" && message.n === undefined && progress.token) return;
     const isNew = progress.receive(message);
     over ||= message.type === "closed" || message.type === "error";
     if (message.n !== undefined || message.type === "ack") attempts = 0;

@@ -3,11 +3,13 @@
 // parts that were sent and are not acknowledged. It sends and receives nothing itself.
 
 const place = ["seq", "frames", "commands", "begin", "skip"]; // the numbers of a place, in the order of `ack`
+const longestOptions = 4096; // bytes; the service rejects a longer set
 const isAudio = (part) => part.command === undefined;
 
 export class Progress {
   token = ""; // continues the stream; empty if it cannot be continued
   n = 0; // the messages before this number were received
+  #options; // those of the open
   #stream = "";
   #bytes = 0; // size of a frame; 0: each part is a frame, an Opus packet
   #most = Infinity; // frames to keep
@@ -19,6 +21,11 @@ export class Progress {
   #frames = 0; // that were added so far
   #commands = 0;
   #kept = 0; // frames in #parts, without those of gaps
+
+  // `options`: those of the open, JSON.
+  constructor(options = "{}") {
+    this.#options = JSON.parse(options);
+  }
 
   // The `ready` of a connection. Returns the messages that the service does not have, in their order.
   open({ stream, frames, commands, frame_bytes, keep, resume }) {
@@ -86,7 +93,10 @@ export class Progress {
     const [, frames, commands] = to;
     for (const part of this.#parts) {
       if (part.command >= commands) break;
-      Object.assign(this.#set, part.options);
+      if (!part.options) continue;
+      const set = { ...this.#set, ...part.options };
+      const bytes = new TextEncoder().encode(JSON.stringify({ ...this.#options, ...set })).length;
+      if (bytes <= longestOptions) this.#set = set;
       part.options = null;
     }
     const isDone = (part) => (isAudio(part) ? part.frame + part.frames <= frames : part.command < commands);

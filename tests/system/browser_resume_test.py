@@ -10,6 +10,7 @@ from browser import Page
 from browser_test import RATE, RESULTS, BrowserTest, tone, write_wav
 from cutting_proxy import NEVER, WebSocketProxy
 from harness import run, sample
+from raw_client import RawClient
 from raw_worker import Honest, RawWorker
 
 ROW = 100  # frames
@@ -122,6 +123,34 @@ class Streams(ResumeTest):
 
         self.assertEqual(run(use()), len(worker.rows))
         self.assertIn("&n=11&seq=11&from=1000&commands=1&begin=1000&skip=0&have=11&", cuts.targets[1])
+
+    def test_a_request_that_arrives_twice_does_not_end_the_stream(self):
+        service = self.service(PIPELINE)
+        self.tap(service)
+        cuts = self.cuts(service)
+        without_acks = """{
+            const { send } = WebSocket.prototype;
+            WebSocket.prototype.send = function (message) {
+                if (typeof message !== "string" || JSON.parse(message).type !== "ack") send.call(this, message);
+            };
+        }"""
+
+        async def use():
+            async with self.page_at(cuts, self.browser(), script=without_acks) as page:
+                await page.value(MANUAL)
+                await page.value("source.enqueue(new Float32Array(1000))")
+                await page.until("messages.filter(({ type }) => type === 'result').length === 10")
+                cuts.cut()
+                await page.until("messages.some(({ type }) => type === 'resumed')")
+                with RawClient(service.port, cuts.heads[-1]) as twin:
+                    self.assertEqual(twin.head()[0], 101)
+                    await page.until("messages.filter(({ type }) => type === 'resumed').length === 2")
+                await page.value("source.close()")
+                self.assertEqual(await page.until("ended && [ended.code]"), [1000])
+                return await page.value("messages")
+
+        messages = run(use())
+        self.assertEqual({message["type"] for message in messages} - {"ack"}, {"ready", "result", "resumed", "closed"})
 
     def test_messages_are_acknowledged_also_if_no_further_ones_follow(self):
         service = self.service(PIPELINE)
@@ -269,7 +298,8 @@ class Bookkeeping(ResumeTest):
                     out.push(progress.full, again(3, 0), again(6, 1), again(8, 2), again(11, 3));
                     out.push(ack(1, 1, 1, 0, 0), progress.full, progress.parameters.set, again(1, 1));
                     out.push(ack(2, 8, 2, 8, 0), progress.parameters.set, again(8, 2), again(11, 3));
-                    out.push(ack(3, 11, 3, 11, 0), again(10, 3), again(11, 3), progress.receive({ type: "result", seq: 3, n: 1 }));
+                    progress.add({ type: "set", options: { rejected: "x".repeat(4096) } });
+                    out.push(ack(3, 11, 4, 11, 0), again(10, 4), again(11, 4), progress.receive({ type: "result", seq: 3, n: 1 }));
                     return [out, progress.parameters];
                 })()""")
 
@@ -279,7 +309,7 @@ class Bookkeeping(ResumeTest):
         self.assertEqual(out[6:10], [True, False, '{"a":1,"b":1}', [[1, 1, 2, 2, 3, 3], "set", *rest]])
         self.assertEqual(out[10:14], [True, '{"a":1,"b":2}', ["gap"], []])
         self.assertEqual(out[14:], [True, [[0, 0]], [], False])
-        self.assertEqual(parameters, {"id": "s", "n": 3, "seq": 3, "from": 11, "commands": 3, "begin": 11, "skip": 0, "have": 2,
+        self.assertEqual(parameters, {"id": "s", "n": 3, "seq": 3, "from": 11, "commands": 4, "begin": 11, "skip": 0, "have": 2,
                                       "flushed": 0, "set": '{"a":1,"b":2}'})
 
 

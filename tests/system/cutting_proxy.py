@@ -93,17 +93,18 @@ class CuttingProxy:
 
 
 class WebSocketProxy(CuttingProxy):
-    """Its limits are for connections of WebSocket, and count the bytes after the heads of HTTP. `targets`: their request
-    lines. `refused`: a parameter that this service does not know."""
+    """Its limits are for connections of WebSocket, and count the bytes after the heads of HTTP. `heads`: their requests;
+    `targets`: the first line of each. `refused`: a parameter that this service does not know."""
 
     def __init__(self, to, limits=(), refused=None):
-        self.refused, self.targets = refused, []
+        self.refused, self.heads, self.targets = refused, [], []
         super().__init__(to, limits)
 
     async def begin(self, client, service):
         head = await client[0].readuntil(b"\r\n\r\n")
         target, is_stream = head.split(b"\r\n")[0].decode(), b"upgrade: websocket" in head.lower()
         if is_stream:
+            self.heads.append(head)
             self.targets.append(target)
         if self.refused and self.refused + "=" in target:
             body = json.dumps({"error": {"code": "schema", "parameter": self.refused, "message": "no such parameter"}})
