@@ -24,7 +24,7 @@ struct ResumeToken {
 struct ResumeSubject {
   std::string_view name;      // as the client knows it
   std::string_view pipeline;  // its pipeline
-  std::string_view tenant;    // the name of the client's access token; empty without one
+  std::string_view tenant;    // its tenant; empty without one
 };
 
 // Characters of a token.
