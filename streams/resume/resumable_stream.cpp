@@ -68,13 +68,14 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
                                      Time now) {
   take_from_client();
   if (detached_since_) home_.returned(*this);
-  detached_since_.reset();
+  const Time lost_at = std::exchange(detached_since_, std::nullopt).value_or(now);
   try {
     acknowledged_ = {};  // the newest one may be lost
     acknowledged_at_ = {};
     stream_->drop_partial_frame();
     n = std::max(n, shelf_.first());
-    full_since_.reset();
+    if (n > shelf_.first()) full_since_.reset();
+    if (full_since_) *full_since_ += now - lost_at;
     shelf_.acknowledge(n);
     given_ = epoch + 1;
     // The client has the results before these, even if their connection did not report it.
@@ -86,6 +87,7 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
     client_ = &client;
     link_ = link.get();
     stream_->written(0, now);  // it may give rows to the lane again
+    check_stall(now);          // the connections may be shorter than the time between two checks
     return StreamHandle(link.release());
   } catch (...) {  // no memory: as if the connection were lost at once
     connection_ended(ConnectionEnd::lost, now);
@@ -200,6 +202,11 @@ void ResumableStream::check(Time now) {
   if (dropped_ > 0) stream_->written(std::exchange(dropped_, 0), now);
   if (over_) return;
   send_ack(now);
+  check_stall(now);
+}
+
+void ResumableStream::check_stall(Time now) {
+  if (over_) return;
   if (!needs_acknowledgement()) return full_since_.reset();
   if (!full_since_) full_since_ = now;
   if (now - *full_since_ > settings_.stall)

@@ -38,7 +38,8 @@ class ResumeHome {
 // connection. Without a connection the stream continues: its results are kept.
 //
 // While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
-// the client then acknowledges nothing for `stall`, the stream fails. Until then its client is read
+// the client then acknowledges nothing for `stall`, the stream fails. This time continues over the
+// client's connections; time without a connection does not count. Until then its client is read
 // while the stream holds less than `held` bytes: the acknowledgement comes after frames. It is not
 // read while 1 MiB more is kept, because each of its messages may be rejected.
 //
@@ -120,6 +121,7 @@ class ResumableStream final : public ClientOutput {
   void used(std::uint32_t epoch);
   void acknowledge(std::uint64_t n, Time now);
   void check(Time now);
+  void check_stall(Time now);
   bool paused() const {
     const bool waits =
         needs_acknowledgement() && stream_->held_bytes() < settings_.held && !stream_->overrun();
@@ -143,8 +145,9 @@ class ResumableStream final : public ClientOutput {
   bool has_input_ = false;   // something was received since it was opened here
   bool over_ = false;        // error() or closed() was called
   std::optional<Time> detached_since_;
-  std::optional<Time> full_since_;  // when the client had to acknowledge
-  std::size_t dropped_ = 0;         // results that were not given, and count as written
+  // Since when the client has had to acknowledge, moved by the time without a connection.
+  std::optional<Time> full_since_;
+  std::size_t dropped_ = 0;     // results that were not given, and count as written
   std::size_t unreported_ = 0;  // results given to the stream's client, and not reported written
   std::size_t repeated_ = 0;    // the next written results were reported before
   ResumePoint acknowledged_;    // that the client has received last

@@ -166,8 +166,9 @@ class ModelPlay {
   void notice_loss() {
     if (connections_.empty() || connection_ || !connections_.back()->stream) return;
     constexpr std::array ends{ConnectionEnd::lost, ConnectionEnd::closed, ConnectionEnd::moved};
-    if (draw_.chance(50)) connections_.back()->stream->disconnected(ends[draw_(0, 2)], now_);
-    connections_.back()->stream.reset();
+    StreamInput* const stream = connections_.back()->stream.release();
+    if (draw_.chance(50)) stream->disconnected(ends[draw_(0, 2)], now_);
+    stream->release(now_);  // the handle itself would take the time of the clock
   }
 
   // A waiting stream is over, or another stream takes its slot.
