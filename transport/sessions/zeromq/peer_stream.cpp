@@ -25,6 +25,8 @@ constexpr std::size_t result_envelope = 256;
 
 void PeerStream::begin(StreamHandle stream, Time now) {
   stream_ = std::move(stream);
+  greeting_ = unsent_;
+  unsent_other_ = 0;
   last_received_ = now;
   ended_ = stream_->has_ended();
   top_up();
@@ -213,7 +215,10 @@ void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
-  if (!label.is_result) unsent_other_ -= label.bytes;
+  if (greeting_ > 0)
+    greeting_ -= label.bytes;
+  else if (!label.is_result)
+    unsent_other_ -= label.bytes;
   if (unsent_ <= context_.limits.unsent / 2) full_ = false;
   if (stream_) stream_->written(label.is_result ? 1 : 0, now);  // it may have failed to open
   top_up();
@@ -228,7 +233,7 @@ void PeerStream::lost(Time now) {
 void PeerStream::drop_queued() {
   if (closing_) return;
   outbox_.drop(*this);
-  unsent_ = unsent_other_ = 0;
+  unsent_ = unsent_other_ = greeting_ = 0;
   full_ = false;
 }
 

@@ -208,6 +208,7 @@ class RecordingAdmission final : public StreamAdmission {
                   .keep = request.resume ? 1000u : 0u,
                   .resume = request.resume ? "next.token" : "",
                   .resumed = request.resumption ? std::optional(true) : std::nullopt});
+    for (std::size_t i = 0; i < kept; ++i) outbox.rejected(ErrorCode::values, "kept", 1);
     if (fails) throw std::bad_alloc();
     return StreamHandle(new RecordingStream(stream));
   }
@@ -219,6 +220,7 @@ class RecordingAdmission final : public StreamAdmission {
   std::optional<RequestError> error;
   std::optional<std::uint32_t> thread;  // that has the streams which clients continue
   Stream::Received arrived;             // of the streams which clients continue
+  std::size_t kept = 0;                 // messages that each stream gives when it is opened
   bool ended = false;                   // they have received the client's end
   bool fails = false;                   // after ready()
   std::uint64_t credit = 100;
