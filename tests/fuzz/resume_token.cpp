@@ -23,7 +23,7 @@ const ResumeKeys& keys() {
 // The only token that these keys have signed.
 const std::string& signed_token() {
   static const std::string text =
-      keys().sign({.epoch = 0x01020304, .stream = {{1, 2, 3}}}, stream, now);
+      keys().sign({.epoch = 0x01020304, .opening = 0, .stream = {{1, 2, 3}}}, stream, now);
   return text;
 }
 
@@ -47,7 +47,7 @@ void check_edits(const std::uint8_t* bytes, std::size_t size) {
 void check_keys(std::string_view text) {
   const auto read = ResumeKeys::parse(text);
   if (!read) return require(!read.error().empty(), "an error has a reason");
-  const ResumeToken token{.epoch = 1, .stream = {}};
+  const ResumeToken token{.epoch = 1, .opening = 2, .stream = {}};
   require(read->verify(read->sign(token, stream, now), stream, now) == token,
           "keys verify their tokens");
 }

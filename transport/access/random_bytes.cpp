@@ -3,6 +3,8 @@
 
 #include <openssl/rand.h>
 
+#include <array>
+#include <bit>
 #include <stdexcept>
 
 namespace millrace {
@@ -16,6 +18,12 @@ StreamKey new_stream_key() {
   StreamKey key;
   fill_random(key.bytes);
   return key;
+}
+
+std::uint32_t new_opening() {
+  std::array<std::uint8_t, 4> bytes;
+  fill_random(bytes);
+  return std::bit_cast<std::uint32_t>(bytes);
 }
 
 }  // namespace millrace

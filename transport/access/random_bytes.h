@@ -12,7 +12,9 @@ namespace millrace {
 // has no randomness.
 void fill_random(std::span<std::uint8_t> bytes);
 
-// The name of a new stream. Throws as fill_random().
+// The name of a new stream, and the number of an opening of it (ResumeToken). Both throw as
+// fill_random().
 StreamKey new_stream_key();
+std::uint32_t new_opening();
 
 }  // namespace millrace

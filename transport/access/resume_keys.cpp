@@ -21,8 +21,9 @@ namespace {
 constexpr std::string_view blank = " \t\r";
 
 // The parts of a token, in bytes.
-constexpr std::size_t id_size = 4, epoch_size = 4, time_size = 8, key_size = 16, mac_size = 32;
-constexpr std::size_t signed_size = id_size + epoch_size + time_size + key_size;
+constexpr std::size_t id_size = 4, epoch_size = 4, opening_size = 4, time_size = 4, key_size = 16,
+                      mac_size = 32;
+constexpr std::size_t signed_size = id_size + epoch_size + opening_size + time_size + key_size;
 static_assert((signed_size + mac_size) * 4 == (resume_token_size - 2) * 3 + 4);
 
 std::string_view text_of(std::span<const std::uint8_t> bytes) {
@@ -109,7 +110,8 @@ std::string ResumeKeys::sign(const ResumeToken& token, const ResumeSubject& stre
   const Key& key = keys_.front();
   std::string bytes(text_of(key.id));
   append(bytes, token.epoch);
-  append(bytes, static_cast<std::uint64_t>(seconds_of(now).count()));
+  append(bytes, token.opening);
+  append(bytes, static_cast<std::uint32_t>(seconds_of(now).count()));
   bytes += text_of(token.stream.bytes);
   bytes += text_of(mac_of(bytes, stream, key.secret));
   return base64url(bytes);
@@ -129,8 +131,10 @@ Result<ResumeToken, ResumeFault> ResumeKeys::verify(std::string_view text,
   if (CRYPTO_memcmp(mac.data(), rest.data() + signed_size, mac.size()) != 0)
     return ResumeFault::wrong_mac;
   rest.remove_prefix(id_size);
-  ResumeToken token{.epoch = take<std::uint32_t>(rest), .stream = {}};
-  const std::chrono::seconds issued(static_cast<std::int64_t>(take<std::uint64_t>(rest)));
+  ResumeToken token;
+  token.epoch = take<std::uint32_t>(rest);
+  token.opening = take<std::uint32_t>(rest);
+  const std::chrono::seconds issued(take<std::uint32_t>(rest));
   if (issued < seconds_of(now) - longest_resume_age) return ResumeFault::too_old;
   std::memcpy(token.stream.bytes.data(), rest.data(), token.stream.bytes.size());
   return token;

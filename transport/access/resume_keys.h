@@ -25,7 +25,8 @@ namespace millrace {
 //   bytes  content
 //   4      first bytes of the SHA-256 of the key: which key signed
 //   4      epoch
-//   8      time of issue, in seconds since 1970-01-01 UTC
+//   4      opening, a random number
+//   4      time of issue, in seconds since 1970-01-01 UTC, until 2106
 //   16     StreamKey
 //   32     HMAC-SHA256 of the 32 bytes before it, and of the name, the pipeline and the tenant of
 //          the stream, each behind its length in 8 bytes

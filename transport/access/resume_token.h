@@ -12,9 +12,11 @@ namespace millrace {
 
 // A resume token is signed by the service, and lets its client take up a stream over a new
 // connection (ResumeKeys). Each connection of a stream has an epoch, one more than the connection
-// before it, so that the service knows which token of a stream is the newest.
+// before it, so that the service knows which token of a stream is the newest. Two services may give
+// tokens with the same epoch, if the client has lost one of them: they differ in `opening`.
 struct ResumeToken {
   std::uint32_t epoch = 0;
+  std::uint32_t opening = 0;  // a random number, drawn each time the stream is opened, anew or not
   StreamKey stream;
 
   bool operator==(const ResumeToken&) const = default;

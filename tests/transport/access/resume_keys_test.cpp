@@ -34,7 +34,7 @@ constexpr Duration now = 1'800'000'000s;
 const ResumeSubject call{.name = "call-7", .pipeline = "asr", .tenant = "alice"};
 
 ResumeToken token_of(std::uint32_t epoch) {
-  ResumeToken token{.epoch = epoch, .stream = {}};
+  ResumeToken token{.epoch = epoch, .opening = 0x05060708, .stream = {}};
   for (std::uint8_t i = 0; i < 16; ++i) token.stream.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
   return token;
 }
@@ -62,11 +62,12 @@ std::string with_byte(const std::string& text, std::size_t i, unsigned change) {
 
 }  // namespace
 
-// Python: key = bytes(range(32)), head = sha256(key).digest()[:4] + struct.pack(">IQ", 0x01020304,
-// 1800000000) + bytes(range(0xa0, 0xb0)), then urlsafe_b64encode(head + hmac(key, head + fields)).
+// Python: key = bytes(range(32)), head = sha256(key).digest()[:4] + struct.pack(">III", 0x01020304,
+// 0x05060708, 1800000000) + bytes(range(0xa0, 0xb0)), then urlsafe_b64encode(head + hmac(key, head
+// + fields)).
 TEST_CASE("a token has the format of its description") {
   const std::string text =
-      "Yw3NKQECAwQAAAAAa0nSAKChoqOkpaanqKmqq6ytrq_lfunQNQif-veDO_qn5vEZerukEjhltjkOe59vCaXgxw";
+      "Yw3NKQECAwQFBgcIa0nSAKChoqOkpaanqKmqq6ytrq8YNwa8GQsjRkRW9OAw8tbEh4Lce7wfsodKvdehL7vu0Q";
   CHECK(keys_of(first_key).sign(token_of(0x01020304), call, now) == text);
   CHECK(verified(keys_of(first_key), text) == token_of(0x01020304));
 }
@@ -74,7 +75,7 @@ TEST_CASE("a token has the format of its description") {
 TEST_CASE("a token is verified as it was signed") {
   const ResumeKeys keys = ResumeKeys::random();
   for (const std::uint32_t epoch : {0u, 1u, 0x80000000u, 0xffffffffu}) {
-    const ResumeToken token{.epoch = epoch, .stream = new_stream_key()};
+    const ResumeToken token{.epoch = epoch, .opening = new_opening(), .stream = new_stream_key()};
     for (const ResumeSubject& stream : {call, ResumeSubject{}}) {
       const std::string text = keys.sign(token, stream, now);
       CHECK(text.size() == resume_token_size);
