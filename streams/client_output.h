@@ -45,7 +45,8 @@ class ClientOutput {
   virtual void goaway() = 0;
   // The stream cannot continue.
   virtual void error(ErrorCode code, std::string_view message) = 0;
-  // All results were written. Totals of frames, gaps not counted, and of rows with frames.
+  // All results were written. Totals of frames, gaps not counted, and of rows with frames. Before
+  // the place at which a stream was opened anew, all positions and rows count: it has no others.
   // `drained`: the stream ended by StreamInput::drain().
   virtual void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) = 0;
 

@@ -28,9 +28,10 @@ class ResumePoints {
 
   // `longest`: the most frames of a short segment.
   ResumePoints(const ResumePoint& start, std::uint64_t longest)
-      : longest_(longest),
+      : start_{start.seq, start.begin, start.commands},
+        longest_(longest),
         commands_(start.commands),
-        segment_{start.seq, start.begin, start.commands} {
+        segment_(start_) {
     places_.push_back({segment_, true});
   }
 
@@ -62,6 +63,8 @@ class ResumePoints {
     if (places_.front().begins_segment) segment_ = places_.front().place;
   }
 
+  // Where the stream was opened.
+  const Place& start() const { return start_; }
   // The number of the next row that is cut.
   std::uint64_t next_row() const { return places_.back().place.seq; }
   // `position`: that of the frames in the chunker.
@@ -75,6 +78,7 @@ class ResumePoints {
     bool begins_segment = false;
   };
 
+  const Place start_;
   const std::uint64_t longest_;
   std::uint64_t commands_ = 0;
   std::optional<std::uint64_t> closing_;  // number of the command that ends the current segment

@@ -333,7 +333,10 @@ void Stream::finish(Time now) {
   input_ = Input::over;
   finished_ = true;
   paused_ = false;
-  if (client_listens_) client_->closed(cutter_.frames().end(), cutter_.chunks(), draining_);
+  const auto before = points_ ? points_->start() : ResumePoints::Place();
+  if (client_listens_)
+    client_->closed(before.begin + cutter_.frames().end(), before.seq + cutter_.chunks(),
+                    draining_);
   client_listens_ = false;
   if (const auto tap = std::move(tap_)) tap->closed(closing_, ended_);
   intake_.clear();

@@ -53,6 +53,30 @@ TEST_CASE("the numbers of a stream that is opened anew continue") {
   CHECK(stream.link().numbers() == Numbers{12});
 }
 
+TEST_CASE("the totals of a stream that is opened anew are those of the whole stream") {
+  ResumedStream stream(tens, {.epoch = 4, .n = 12},
+                       {.longest_segment = 1000, .start = {.seq = 5, .frames = 50, .begin = 50}});
+  stream.send(12);
+  stream.link().stream->gap(7, stream.live.now);
+  stream.link().stream->end(stream.live.now);
+  stream.answer(3);
+  stream.link().write(stream.live.now);
+  CHECK(stream.link().said().back() == "closed 62 7");
+}
+
+TEST_CASE("each of two flushes with no frame between them is answered once") {
+  for (const std::uint64_t flushed : {1u, 2u, 3u}) {
+    ResumedStream stream(tens, {.epoch = 2, .results = 1, .flushed = flushed},
+                         {.longest_segment = 1000, .start = {}});
+    stream.send(10);
+    stream.link().stream->flush(7, stream.live.now);  // ends row 1
+    stream.link().stream->flush(8, stream.live.now);  // ends row 2
+    stream.answer(3, Answer::Kind::none);
+    const Said all{"flushed 7", "flushed 8"};
+    CHECK(stream.link().said() == Said(all.begin() + static_cast<int>(flushed) - 1, all.end()));
+  }
+}
+
 TEST_CASE_METHOD(ResumedStream, "a result has the place from which the stream can be continued") {
   send(25);
   link().stream->flush({}, live.now);
