@@ -47,6 +47,13 @@ class Share {
   Share() = default;
   Share(Budget& of, std::uint64_t amount)
       : of_(of.try_take(amount) ? &of : nullptr), amount_(amount) {}
+  // A part that was taken before.
+  static Share taken_before(Budget& of, std::uint64_t amount) {
+    Share share;
+    share.of_ = &of;
+    share.amount_ = amount;
+    return share;
+  }
   Share(Share&& other) noexcept : of_(std::exchange(other.of_, nullptr)), amount_(other.amount_) {}
   Share& operator=(Share&& other) noexcept {
     std::swap(of_, other.of_);

@@ -22,7 +22,6 @@ ResumableStream* ResumableStreams::find(const StreamKey& key) const {
 ResumableStream* ResumableStreams::claim(const StreamKey& key) {
   ResumableStream* stream = find(key);
   if (!stream || !stream->detached_since() || waiting_.remove(entry_of(*stream))) return stream;
-  if (!stream->stream().has_slot()) return stream;  // nothing was taken from it
   remove(*stream);
   return nullptr;
 }
@@ -31,7 +30,7 @@ void ResumableStreams::sweep(Time now) {
   while (!detached_.empty() && now - detached_.begin()->first.first >= window_)
     remove(*detached_.begin()->second);
   for (const auto& [since, stream] : detached_)
-    if (!stream->stream().has_slot()) waiting_.remove(entry_of(*stream));
+    if (!stream->stream().has_slot()) waiting_.free_slot(entry_of(*stream));
 }
 
 void ResumableStreams::end_waiting(const DetachedList::Entry& entry) {
@@ -47,11 +46,11 @@ void ResumableStreams::drain() {
 bool ResumableStreams::keeps(ResumableStream& stream, Time now) {
   if (draining_) return false;
   detached_.emplace(std::pair(now, stream.key()), &stream);
-  if (stream.stream().has_slot())
-    waiting_.add({.pipeline = stream.stream().settings().pipeline,
-                  .since = now,
-                  .key = stream.key(),
-                  .thread = thread_});
+  waiting_.add({.pipeline = stream.stream().settings().pipeline,
+                .since = now,
+                .key = stream.key(),
+                .thread = thread_},
+               stream.stream().has_slot());
   stream.stream().set_detached(true, now);
   return true;
 }

@@ -23,11 +23,11 @@ class ResumableStreams final : public ResumeHome {
 
   ResumableStream& add(std::unique_ptr<ResumableStream> stream);
   ResumableStream* find(const StreamKey& key) const;
-  // The same, for a client that continues it. A stream whose slot was given to another one ends.
+  // The same, for a client that continues it. A stream whose place was given to another one ends.
   ResumableStream* claim(const StreamKey& key);
 
-  // Ends the streams that have waited for the whole window, and removes those from the list whose
-  // slot is free. Call it about once a second.
+  // Ends the streams that have waited for the whole window, and notes in the list whose slots are
+  // free. Call it about once a second.
   void sweep(Time now);
   // Ends the stream if it has waited since then.
   void end_waiting(const DetachedList::Entry& entry);

@@ -93,6 +93,18 @@ TEST_CASE_METHOD(ResumedStream, "a stream whose last row is done gives no slot t
   CHECK(home->claim(key_of(1)) == kept);
 }
 
+TEST_CASE_METHOD(ResumedStream, "a stream whose last row is done gives its place to another one") {
+  link().stream->end(live.now);
+  answer(1, Answer::Kind::none);
+  lose();
+  const auto entry = waiting.take_oldest();
+  REQUIRE(entry);
+  const bool claims = GENERATE(true, false);
+  if (claims) CHECK(home->claim(key_of(1)) == nullptr);
+  home->end_waiting(*entry);
+  CHECK_FALSE(is_there());
+}
+
 TEST_CASE_METHOD(ResumedStream, "an unknown stream is not found") {
   CHECK(home->find(key_of(1)) == kept);
   CHECK(home->find(key_of(2)) == nullptr);
