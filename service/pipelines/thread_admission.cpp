@@ -79,7 +79,7 @@ RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::
 
 Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
                                                          ClientOutput& output) {
-  auto opened = request.resumption ? resume(request, output) : decide(request, output);
+  auto opened = request.resumption ? resume(request, output) : decide(request, output, {});
   if (opened) return opened;
   RequestError why = opened.error();
   const bool full = why.status == 503 && why.reason != Refusal::draining;
@@ -96,12 +96,19 @@ Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
 }
 
 std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& request) {
+  Found found;
+  if (request.resumption) {
+    const auto looked_up = find_stream(request);
+    if (!looked_up) return looked_up.error();
+    found = *looked_up;
+    if (found.stream) return std::nullopt;
+    if (auto refused = cannot_begin(request)) return refused;
+  }
   const auto checked = check(request);
   if (!checked) return checked.error();
-  if (thread_.shared.connections.is_full()) return too_many_connections();
-  if (thread_.shared.names.find(request.id)) return name_in_use();
-  if (checked->streams.pipeline().hub().stream_budget().is_full()) return no_slot();
-  return std::nullopt;
+  const auto holder = thread_.shared.names.find(request.id);
+  if (holder && !(found.older && holder->key == found.token.stream)) return name_in_use();
+  return found.has_places() ? std::nullopt : lacks_place(checked->streams);
 }
 
 Result<ThreadAdmission::Checked, RequestError> ThreadAdmission::check(
@@ -137,29 +144,39 @@ RequestError ThreadAdmission::no_slot() {
   return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
 }
 
-Result<StreamHandle, RequestError> ThreadAdmission::decide(
-    StreamRequest& request, ClientOutput& output, const std::optional<ResumeToken>& token) {
+Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
+                                                           ClientOutput& output,
+                                                           const Found& anew) {
   const auto checked = check(request);
   if (!checked) return checked.error();
-  PipelineStreams& streams = checked->streams;
-  Share connection(thread_.shared.connections, 1);
-  if (!connection) return too_many_connections();
-  NameBook::Holder holder{.thread = thread_.index};
-  if (request.resume) holder.key = token ? token->stream : new_stream_key();
-  if (!request.id.empty() && !thread_.shared.names.reserve(request.id, holder))
+  std::optional<ResumableStream::Settings> opening;
+  if (request.resume)
+    opening = {.key = request.resumption ? anew.token.stream : new_stream_key(),
+               .epoch = anew.token.epoch,
+               .opening = new_opening(),
+               .opened_by = anew.token.opening};
+  // Its places are free soon: until then the new stream has more than the limits allow.
+  const bool has_places = anew.has_places();
+  if (anew.older) resumables_.remove(*anew.older);
+  if (!request.id.empty() && !thread_.shared.names.reserve(request.id, holder_of(opening)))
     return name_in_use();
-  if (!take_slot(streams)) {
+  if (auto refused = take_places(checked->streams, has_places)) {
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
-    return no_slot();
+    return std::move(*refused);
   }
-  return admit(streams, std::move(request), checked->request, std::move(connection), output, holder,
-               token ? token->epoch : 0);
+  return admit(checked->streams, std::move(request), checked->request, output, opening);
 }
 
-StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest request,
-                                    const CheckedRequest& checked, Share connection,
-                                    ClientOutput& output, const NameBook::Holder& holder,
-                                    std::uint32_t epoch) noexcept {
+NameBook::Holder ThreadAdmission::holder_of(
+    const std::optional<ResumableStream::Settings>& opening) const {
+  NameBook::Holder holder{.thread = thread_.index};
+  if (opening) holder.key = opening->key;
+  return holder;
+}
+
+StreamHandle ThreadAdmission::admit(
+    PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
+    ClientOutput& output, const std::optional<ResumableStream::Settings>& opening) noexcept {
   Pipeline& pipeline = streams.pipeline();
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
@@ -167,17 +184,17 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
     request.id =
         thread_.shared.name_prefix + std::to_string(number(id) - thread_.shared.first_stream);
     // A client has this name only if it guessed it; then any other name will do.
-    while (!thread_.shared.names.reserve(request.id, holder)) request.id += "x";
+    while (!thread_.shared.names.reserve(request.id, holder_of(opening))) request.id += "x";
   }
   std::unique_ptr<ResumableStream> resumable;
-  if (holder.key) resumable = make_resumable(request, options, checked.format, *holder.key, epoch);
+  if (opening) resumable = make_resumable(*opening, request, options, checked.format);
   const Resumption from = request.resumption.value_or(Resumption());
   if (!from.set.empty()) request.options = merged_members(request.options, {from.set});
   const Time now = Clock::now();
   std::unique_ptr<StreamTap> tap;
   if (thread_.recording) {
     std::optional<recording::ResumableKey> key;
-    if (holder.key) key = {.stream = *holder.key, .epoch = epoch};
+    if (opening) key = {.stream = opening->key, .epoch = opening->epoch};
     tap = thread_.recording->tap(request, options, checked.format, now, key);
   }
   pipeline.hub().open({id, request.id, request.options, &thread_.returns});
@@ -204,12 +221,13 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   const ResumeSettings places{.longest_segment = frames_in(computed_again, options.frames),
                               .start = from.point};
   Stream& stream = table_.add(std::make_unique<Stream>(
-      std::move(settings), streams.links(), resumable ? *resumable : output, std::move(connection),
-      std::move(tap), resumable ? &places : nullptr));
+      std::move(settings), streams.links(), resumable ? *resumable : output,
+      Share::taken_before(thread_.shared.connections, 1), std::move(tap),
+      resumable ? &places : nullptr));
   if (!resumable) return StreamHandle(&stream);
   resumable->take(stream);
   const std::optional<bool> kept = request.resumption ? std::optional(false) : std::nullopt;
-  return connect(resumables_.add(std::move(resumable)), output, epoch, from.n, kept, now);
+  return connect(resumables_.add(std::move(resumable)), output, opening->epoch, from.n, kept, now);
 }
 
 }  // namespace millrace

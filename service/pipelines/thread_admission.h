@@ -91,10 +91,17 @@ class ThreadAdmission final : public StreamAdmission {
   PipelineStreams* find(std::string_view pipeline) const;
   // Everything but the limits that a stream takes a part of.
   Result<Checked, RequestError> check(const StreamRequest& request);
-  // Does not change the request if it refuses it. `token`: the request continues a stream that is
-  // opened anew.
+  // The stream of a request with a token.
+  struct Found {
+    ResumeToken token;
+    ResumableStream* stream = nullptr;  // that the request continues; null: it is opened anew
+    ResumableStream* older = nullptr;   // the stream as it was before it continued elsewhere
+    // True if the stream that is opened anew has the places of `older`, which ends.
+    bool has_places() const { return older && older->stream().has_slot(); }
+  };
+  // Does not change the request if it refuses it. `anew`: the request continues this stream.
   Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output,
-                                            const std::optional<ResumeToken>& token = {});
+                                            const Found& anew);
   RequestError no_pipeline(std::string_view asked) const;
   bool memory_short() const;
   // Build refusals with a retry time.
@@ -102,28 +109,37 @@ class ThreadAdmission final : public StreamAdmission {
   RequestError too_many_connections();
   RequestError name_in_use();
   RequestError no_slot();
+  // A new stream takes a slot and a place among the connections, if need be those of a stream that
+  // waits for its client. lacks_place(): the error if it cannot. take_places() takes them, and
+  // takes nothing if it returns an error. `anyway`: even beyond the limits.
+  std::optional<RequestError> lacks_place(PipelineStreams& streams);
+  std::optional<RequestError> take_places(PipelineStreams& streams, bool anyway);
   // A token that `request` shows, if it is right for its stream.
   Result<ResumeToken, RequestError> verify(const StreamRequest& request,
                                            std::string_view pipeline) const;
   Result<ResumeToken, ResumeFault> verify_at(const StreamRequest& request,
                                              std::string_view pipeline, Duration now) const;
+  // Changes nothing.
+  Result<Found, RequestError> find_stream(const StreamRequest& request) const;
   Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output);
-  Result<StreamHandle, RequestError> open_anew(const ResumeToken& token, StreamRequest& request,
+  // Why a stream cannot be opened anew, apart from its name and its places.
+  std::optional<RequestError> cannot_begin(const StreamRequest& request);
+  Result<StreamHandle, RequestError> open_anew(const Found& found, StreamRequest& request,
                                                ClientOutput& output);
-  std::unique_ptr<ResumableStream> make_resumable(const StreamRequest& request,
+  std::unique_ptr<ResumableStream> make_resumable(ResumableStream::Settings opening,
+                                                  const StreamRequest& request,
                                                   const PipelineOptions& options,
-                                                  const ClientFormat& format, const StreamKey& key,
-                                                  std::uint32_t epoch);
+                                                  const ClientFormat& format);
   // Gives the stream to the connection. `epoch` and `kept` are those of attach().
   StreamHandle connect(ResumableStream& stream, ClientOutput& output, std::uint32_t epoch,
                        std::uint64_t n, std::optional<bool> kept, Time now);
-  // Takes a slot, if need be that of a stream that waits for its client.
-  bool take_slot(PipelineStreams& streams);
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
-  // `epoch`: the connection of a stream that may be resumed has this one.
+  // Requires: the name, if there is one, and the places are taken. `opening`: of a stream that may
+  // be resumed; it has the numbers of the token.
   StreamHandle admit(PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
-                     Share connection, ClientOutput& output, const NameBook::Holder& holder,
-                     std::uint32_t epoch) noexcept;
+                     ClientOutput& output,
+                     const std::optional<ResumableStream::Settings>& opening) noexcept;
+  NameBook::Holder holder_of(const std::optional<ResumableStream::Settings>& opening) const;
 
   std::vector<std::unique_ptr<PipelineStreams>> pipelines_;  // outlive the streams in table_
   StreamTable table_;

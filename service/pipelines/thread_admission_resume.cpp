@@ -48,10 +48,7 @@ double kept_time(const PipelineOptions& options) {  // in seconds
 }
 
 // Why the request cannot continue the stream.
-std::optional<RequestError> misfit(const ResumableStream& stream, const ResumeToken& token,
-                                   const StreamRequest& request) {
-  if (stream.check(token.epoch) == ResumableStream::Epoch::used)
-    return refused(409, "resume", "the token was used before: show the newest one");
+std::optional<RequestError> misfit(const ResumableStream& stream, const StreamRequest& request) {
   if (parameters_of(request) != stream.parameters())
     return refused(400, "", "the parameters must be those with which the stream was opened");
   if (const auto parameter = stream.misfit(*request.resumption); !parameter.empty())
@@ -75,15 +72,35 @@ std::optional<std::uint32_t> ThreadAdmission::thread_of(const StreamRequest& req
   return holder->thread;
 }
 
-bool ThreadAdmission::take_slot(PipelineStreams& streams) {
+std::optional<RequestError> ThreadAdmission::lacks_place(PipelineStreams& streams) {
+  const DetachedList& waiting = thread_.shared.detached;
+  const Pipeline& pipeline = streams.pipeline();
+  if (streams.pipeline().hub().stream_budget().is_full())
+    return waiting.has_any(pipeline.name()) ? std::nullopt : std::optional(no_slot());
+  const bool full = thread_.shared.connections.is_full() && !waiting.has_any();
+  return full ? std::optional(too_many_connections()) : std::nullopt;
+}
+
+// One stream that waits gives both.
+std::optional<RequestError> ThreadAdmission::take_places(PipelineStreams& streams, bool anyway) {
   Budget& slots = streams.pipeline().hub().stream_budget();
-  if (slots.try_take(1)) return true;
-  const auto oldest = thread_.shared.detached.take_oldest(streams.pipeline().name());
-  if (!oldest) return false;
-  // Its slot is free soon: until then the new stream waits for it in the lanes.
-  slots.take(1);
-  thread_.shared.end_waiting(*oldest);
-  return true;
+  Budget& connections = thread_.shared.connections;
+  DetachedList& waiting = thread_.shared.detached;
+  const bool slot = slots.try_take(1), connection = connections.try_take(1);
+  std::optional<DetachedList::Entry> oldest;
+  if (!anyway && !(slot && connection)) {
+    oldest = slot ? waiting.take_oldest() : waiting.take_oldest(streams.pipeline().name());
+    if (!oldest) {
+      if (slot) slots.give_back(1);
+      if (connection) connections.give_back(1);
+      return slot ? too_many_connections() : no_slot();
+    }
+  }
+  // Its places are free soon: until then the new stream waits for the slot in the lanes.
+  if (!slot) slots.take(1);
+  if (!connection) connections.take(1);
+  if (oldest) thread_.shared.end_waiting(*oldest);
+  return std::nullopt;
 }
 
 Result<ResumeToken, ResumeFault> ThreadAdmission::verify_at(const StreamRequest& request,
@@ -100,32 +117,41 @@ Result<ResumeToken, RequestError> ThreadAdmission::verify(const StreamRequest& r
   if (token.error() == ResumeFault::too_old)  // a connection over ZeroMQ may be as old
     if (const auto old = verify_at(request, pipeline, {}); old && resumables_.find(old->stream))
       return *old;
-  if (token.error() == ResumeFault::wrong_mac)
-    thread_.log.warning("resume token refused",
-                        {{"stream", request.id}, {"why", "it was signed for another stream"}});
   return refused(token.error());
 }
 
-Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& request,
-                                                           ClientOutput& output) {
+Result<ThreadAdmission::Found, RequestError> ThreadAdmission::find_stream(
+    const StreamRequest& request) const {
   PipelineStreams* streams = find(request.pipeline);
   if (!streams) return no_pipeline(request.pipeline);
   const auto token = verify(request, streams->pipeline().name());
   if (!token) return token.error();
   ResumableStream* stream = resumables_.find(token->stream);
-  if (stream && stream->check(token->epoch) == ResumableStream::Epoch::newer) {
-    resumables_.remove(*stream);  // it has continued elsewhere
-    stream = nullptr;
-  }
-  if (!stream) return open_anew(*token, request, output);
-  if (auto refused = misfit(*stream, *token, request)) return std::move(*refused);
-  if (!resumables_.claim(token->stream)) return open_anew(*token, request, output);
-  return connect(*stream, output, token->epoch, request.resumption->n, true, Clock::now());
+  if (!stream) return Found{*token};
+  const auto how = stream->check(token->epoch, token->opening);
+  if (how == ResumableStream::Epoch::newer) return Found{.token = *token, .older = stream};
+  if (how == ResumableStream::Epoch::used)
+    return refused(409, "resume", "the token was used before: show the newest one");
+  if (auto refused = misfit(*stream, request)) return std::move(*refused);
+  return Found{.token = *token, .stream = stream};
 }
 
-Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const ResumeToken& token,
-                                                              StreamRequest& request,
-                                                              ClientOutput& output) {
+Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& request,
+                                                           ClientOutput& output) {
+  const auto found = find_stream(request);
+  if (!found) {
+    if (found.error().status == 403)
+      thread_.log.warning("resume token refused",
+                          {{"stream", request.id}, {"why", "it was signed for another stream"}});
+    return found.error();
+  }
+  if (!found->stream || !resumables_.claim(found->token.stream))
+    return open_anew({.token = found->token, .older = found->older}, request, output);
+  return connect(*found->stream, output, found->token.epoch, request.resumption->n, true,
+                 Clock::now());
+}
+
+std::optional<RequestError> ThreadAdmission::cannot_begin(const StreamRequest& request) {
   const auto checked = check(request);
   if (!checked) return checked.error();
   const Resumption& from = *request.resumption;
@@ -137,28 +163,30 @@ Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const ResumeToken&
     if (merged.empty() || merged.size() > longest_options)
       return refused(400, "set", "the options are too long");
   }
-  return decide(request, output, token);
+  return std::nullopt;
 }
 
-std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(const StreamRequest& request,
+Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const Found& found,
+                                                              StreamRequest& request,
+                                                              ClientOutput& output) {
+  if (auto refused = cannot_begin(request)) return std::move(*refused);
+  return decide(request, output, found);
+}
+
+std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(ResumableStream::Settings opening,
+                                                                 const StreamRequest& request,
                                                                  const PipelineOptions& options,
-                                                                 const ClientFormat& format,
-                                                                 const StreamKey& key,
-                                                                 std::uint32_t epoch) {
+                                                                 const ClientFormat& format) {
   const Resumption from = request.resumption.value_or(Resumption());
-  return std::make_unique<ResumableStream>(
-      ResumableStream::Settings{
-          .key = key,
-          .parameters = parameters_of(request),
-          .epoch = epoch,
-          .n = from.n,
-          .results = from.results,
-          .flushed = from.flushed,
-          .buffer = thread_.shared.resume_buffer,
-          .keep = kept_frames(options, format),
-          .held = static_cast<std::size_t>(kept_time(options) * options.frames.rate *
-                                           static_cast<double>(options.frames.bytes()))},
-      resumables_);
+  opening.parameters = parameters_of(request);
+  opening.n = from.n;
+  opening.results = from.results;
+  opening.flushed = from.flushed;
+  opening.buffer = thread_.shared.resume_buffer;
+  opening.keep = kept_frames(options, format);
+  opening.held = static_cast<std::size_t>(kept_time(options) * options.frames.rate *
+                                          static_cast<double>(options.frames.bytes()));
+  return std::make_unique<ResumableStream>(opening, resumables_);
 }
 
 StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& output,
@@ -174,7 +202,7 @@ StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& out
   if (lost) thread_.log.info("stream opened anew", fields, now);
   if (kept == true || lost) stream.stream().count_resumed(!lost);
   const std::string token = thread_.shared.resume_keys.keys()->sign(
-      {.epoch = epoch + 1, .stream = stream.key()},
+      {.epoch = epoch + 1, .opening = stream.opening(), .stream = stream.key()},
       {.name = settings.name, .pipeline = settings.pipeline, .tenant = {}}, wall_clock());
   return stream.attach(output, epoch, n, token, kept, now);
 }

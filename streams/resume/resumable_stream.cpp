@@ -42,10 +42,13 @@ void ResumableStream::take(Stream& stream) {
 }
 
 // A token is used only when something arrived over its connection: the answer to the client may be
-// lost before. So the two newest tokens may be shown.
-ResumableStream::Epoch ResumableStream::check(std::uint32_t epoch) const {
-  if (epoch > given_) return Epoch::newer;
-  return epoch > used_ ? Epoch::continues : Epoch::used;
+// lost before. So the two newest tokens may be shown. One that was given elsewhere has the epoch of
+// a token that was given here if the client has lost the latter.
+ResumableStream::Epoch ResumableStream::check(std::uint32_t epoch, std::uint32_t opening) const {
+  if (epoch <= used_) return Epoch::used;
+  const bool opens = epoch == settings_.epoch;
+  const bool is_known = opening == (opens ? settings_.opened_by : settings_.opening);
+  return epoch <= given_ && is_known ? Epoch::continues : Epoch::newer;
 }
 
 std::string_view ResumableStream::misfit(const Resumption& resumption) const {

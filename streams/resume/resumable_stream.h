@@ -50,6 +50,8 @@ class ResumableStream final : public ClientOutput {
     StreamKey key{};
     std::size_t parameters = 0;    // a hash of the parameters that it was opened with
     std::uint32_t epoch = 0;       // the connection that opens it has this one
+    std::uint32_t opening = 0;     // a random number: the tokens of this stream have it
+    std::uint32_t opened_by = 0;   // the same number of the token that opens it anew
     std::uint64_t n = 0;           // number of its first message
     std::uint64_t results = 0;     // results of rows before this number are not given
     std::uint64_t flushed = 0;     // the same for `flushed`
@@ -71,14 +73,15 @@ class ResumableStream final : public ClientOutput {
 
   const StreamKey& key() const { return settings_.key; }
   std::size_t parameters() const { return settings_.parameters; }
+  std::uint32_t opening() const { return settings_.opening; }
   Stream& stream() const { return *stream_; }
   // Since when it has had no connection; nullopt while it has one.
   std::optional<Time> detached_since() const { return detached_since_; }
 
-  // How a token with this epoch can be used: it continues the stream; it was used before; or the
-  // stream has continued elsewhere since its last connection here.
+  // How a token with this epoch and opening can be used: it continues the stream; it was used
+  // before; or the stream has continued elsewhere since its last connection here.
   enum class Epoch : std::uint8_t { continues, used, newer };
-  Epoch check(std::uint32_t epoch) const;
+  Epoch check(std::uint32_t epoch, std::uint32_t opening) const;
   // The parameter of a resumption that does not fit the stream; empty if all fit.
   std::string_view misfit(const Resumption& resumption) const;
 

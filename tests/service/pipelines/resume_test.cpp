@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schemas/server_messages.h"
+#include "service/log/wall_clock.h"
 #include "tests/service/pipelines/admission_under_test.h"
 
 using namespace millrace;
@@ -145,6 +146,106 @@ TEST_CASE_METHOD(ResumeTest, "a new stream takes the slot of the one that has wa
   CHECK(stats().detached.value() == 1);
   CHECK_FALSE(shared.names.find("oldest"));
   CHECK(shared.names.find("other"));
+}
+
+TEST_CASE_METHOD(ResumeTest,
+                 "at the limit of connections a new stream ends the longest waiting one") {
+  Link& worker = attach();
+  Client& oldest = open_resumable("oldest");
+  Client& other = open({.pipeline = "features", .id = "other", .resume = true});
+  CHECK(status(open({.pipeline = "features", .id = "third"})) == 101);
+  send_row(oldest);
+  answer(worker);
+  other.stream->flush({}, Clock::now());
+  CHECK(status(open({.pipeline = "features", .id = "new"})) == 503);
+  disconnect(oldest);
+  disconnect(other);
+  CHECK_FALSE(admission->refusal({.pipeline = "features"}));
+  CHECK(stats().detached.value() == 1);
+  CHECK(status(open({.pipeline = "features", .id = "new"})) == 101);
+  run();
+  answer(worker);  // the end of the oldest one
+  CHECK_FALSE(shared.names.find("oldest"));
+  CHECK(shared.names.find("other"));
+  CHECK(shared.connections.taken() == 3);
+}
+
+TEST_CASE_METHOD(ResumeTest, "a new stream that needs a slot and a connection ends one stream") {
+  Link& worker = attach();
+  Client& features = open({.pipeline = "features", .id = "features", .resume = true});
+  Client& first = open_resumable("first");
+  Client& second = open_resumable("second");
+  features.stream->flush({}, Clock::now());
+  send_row(first);
+  send_row(second);
+  answer(worker);
+  disconnect(features);
+  CHECK(admission->refusal({})->message == "the pipeline has no free slot for another stream");
+  CHECK(status(open({.id = "new"})) == 503);
+  CHECK(shared.names.find("features"));
+  CHECK(shared.connections.taken() == 3);
+  disconnect(first);
+  disconnect(second);
+  CHECK_FALSE(admission->refusal({}));
+  CHECK(status(open({.id = "new"})) == 101);
+  CHECK_FALSE(shared.names.find("first"));
+  CHECK(shared.names.find("second"));
+  CHECK(shared.names.find("features"));
+}
+
+TEST_CASE_METHOD(ResumeTest, "the error of a request with a token is known and changes nothing") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  const auto request = [](std::string name, std::string shown, Resumption from = {}) {
+    from.token = std::move(shown);
+    return StreamRequest{.id = std::move(name), .resume = true, .resumption = std::move(from)};
+  };
+  const auto refusal = [&](const StreamRequest& asked) {
+    const auto error = admission->refusal(asked);
+    return error ? error->status : 101;
+  };
+  CHECK(refusal(request("kitchen", "short")) == 400);
+  CHECK(refusal(request("kitchen", token, {.n = 9})) == 400);
+  CHECK(refusal(request("garden", token)) == 403);
+  StreamRequest elsewhere = request("kitchen", token);
+  elsewhere.pipeline = "none";
+  CHECK(refusal(elsewhere) == 404);
+  CHECK(refusal(request("kitchen", token)) == 101);
+  CHECK(first.received().empty());  // no conflict
+  Client& second = resume("kitchen", token);
+  send_row(second);
+  CHECK(refusal(request("kitchen", token)) == 409);
+  const std::string next = ready(second).resume;
+  disconnect(second);
+  CHECK(refusal(request("kitchen", next)) == 101);
+  CHECK(stats().detached.value() == 1);
+  admission->resumables().sweep(Clock::now() + std::chrono::seconds(16));
+  CHECK(refusal(request("kitchen", next)) == 101);
+  CHECK(refusal(request("kitchen", next, {.point = {.begin = 7}})) == 400);
+  CHECK(open({.id = "kitchen"}).stream);
+  CHECK(refusal(request("kitchen", next)) == 409);
+  shared.resume_keys.replace(std::make_shared<const ResumeKeys>(ResumeKeys::random()));
+  CHECK(refusal(request("kitchen", next)) == 404);
+  CHECK_THAT(log(), !Catch::Contains("token refused"));
+}
+
+TEST_CASE_METHOD(ResumeTest,
+                 "a stream that has continued elsewhere gives its places to its client") {
+  Client& first = open_resumable("kitchen");
+  const std::string token = ready(first).resume;
+  send_row(first);
+  open({.id = "garden"});
+  const std::string newer = shared.resume_keys.keys()->sign(
+      {.epoch = 1, .opening = 5, .stream = *shared.names.find("kitchen")->key},
+      {.name = "kitchen", .pipeline = "default", .tenant = {}}, wall_clock());
+  StreamRequest request{.id = "kitchen", .resume = true, .resumption = Resumption{}};
+  request.resumption->token = newer;
+  CHECK_FALSE(admission->refusal(request));
+  CHECK(first.received().empty());
+  const auto again = ready(resume("kitchen", newer));
+  CHECK(again.resumed == false);
+  CHECK(first.received().size() == 1);  // the conflict
 }
 
 TEST_CASE_METHOD(ResumeTest, "a stream that waits keeps its name") {

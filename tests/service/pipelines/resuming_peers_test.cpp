@@ -141,6 +141,22 @@ TEST_CASE("a stream that a client has continued at another service leaves its ol
   CHECK(first.peer.streams() == 0);
 }
 
+TEST_CASE("a stream that was continued elsewhere after a lost ready is opened anew at its return") {
+  Service d, elsewhere;
+  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.keys());
+  test::Link& worker = elsewhere.attach();
+  auto& first = d.opens();
+  first.sends(d, 0);
+  (void)d.resumes(first, 0);  // its client does not receive this ready
+  auto& moved = elsewhere.resumes(first, 0);
+  CHECK_THAT(moved.received(elsewhere)[0], Catch::EndsWith(" anew 0"));
+  moved.sends(elsewhere, 0);
+  elsewhere.answers(worker, "a");
+  (void)moved.received(elsewhere);
+  auto& back = d.resumes(moved, 1);
+  CHECK_THAT(back.received(d)[0], Catch::EndsWith(" anew 0"));
+}
+
 TEST_CASE("a stream without resume ends with its connection, and so does one without input") {
   Service d;
   auto& client = d.connects();

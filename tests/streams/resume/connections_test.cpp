@@ -167,23 +167,23 @@ TEST_CASE_METHOD(ResumedStream, "releasing the handle of a connection counts as 
 }
 
 TEST_CASE_METHOD(ResumedStream, "a token can be used until something arrives over its connection") {
-  CHECK(kept->check(0) == Epoch::used);
-  CHECK(kept->check(1) == Epoch::continues);
-  CHECK(kept->check(2) == Epoch::newer);
+  CHECK(kept->check(0, 0) == Epoch::used);
+  CHECK(kept->check(1, 0) == Epoch::continues);
+  CHECK(kept->check(2, 0) == Epoch::newer);
   send(1);
-  CHECK(kept->check(1) == Epoch::continues);
+  CHECK(kept->check(1, 0) == Epoch::continues);
   lose();
   connect(1);
   CHECK(link().client.token == "token 2");
-  CHECK(kept->check(1) == Epoch::continues);
-  CHECK(kept->check(2) == Epoch::continues);
-  CHECK(kept->check(3) == Epoch::newer);
+  CHECK(kept->check(1, 0) == Epoch::continues);
+  CHECK(kept->check(2, 0) == Epoch::continues);
+  CHECK(kept->check(3, 0) == Epoch::newer);
   SECTION("frames") { send(1); }
   SECTION("a command") { link().stream->flush({}, live.now); }
   SECTION("an acknowledgement") { link().stream->acknowledge(0, live.now); }
   SECTION("the end") { link().stream->end(live.now); }
-  CHECK(kept->check(1) == Epoch::used);
-  CHECK(kept->check(2) == Epoch::continues);
+  CHECK(kept->check(1, 0) == Epoch::used);
+  CHECK(kept->check(2, 0) == Epoch::continues);
 }
 
 TEST_CASE_METHOD(ResumedStream, "a token can be shown twice if its ready was lost") {
@@ -193,19 +193,32 @@ TEST_CASE_METHOD(ResumedStream, "a token can be shown twice if its ready was los
   lose();
   connect(1);
   CHECK(link().client.token == "token 2");
-  CHECK(kept->check(1) == Epoch::continues);
+  CHECK(kept->check(1, 0) == Epoch::continues);
   send(1);
-  CHECK(kept->check(1) == Epoch::used);
+  CHECK(kept->check(1, 0) == Epoch::used);
 }
 
 TEST_CASE("the token with which a stream was opened anew can be used until something arrives") {
   ResumedStream stream(tens, {.epoch = 4}, {.longest_segment = 1000, .start = {}});
-  CHECK(stream.kept->check(3) == Epoch::used);
-  CHECK(stream.kept->check(4) == Epoch::continues);
-  CHECK(stream.kept->check(5) == Epoch::continues);
-  CHECK(stream.kept->check(6) == Epoch::newer);
+  CHECK(stream.kept->check(3, 0) == Epoch::used);
+  CHECK(stream.kept->check(4, 0) == Epoch::continues);
+  CHECK(stream.kept->check(5, 0) == Epoch::continues);
+  CHECK(stream.kept->check(6, 0) == Epoch::newer);
   stream.send(1);
-  CHECK(stream.kept->check(4) == Epoch::used);
+  CHECK(stream.kept->check(4, 0) == Epoch::used);
+}
+
+TEST_CASE("a token of the right epoch that was given elsewhere is newer") {
+  ResumedStream stream(tens, {.epoch = 4, .opening = 7, .opened_by = 9},
+                       {.longest_segment = 1000, .start = {}});
+  CHECK(stream.kept->check(4, 9) == Epoch::continues);
+  CHECK(stream.kept->check(4, 7) == Epoch::newer);
+  CHECK(stream.kept->check(5, 7) == Epoch::continues);
+  CHECK(stream.kept->check(5, 9) == Epoch::newer);
+  CHECK(stream.kept->check(3, 1) == Epoch::used);
+  stream.send(1);
+  CHECK(stream.kept->check(4, 1) == Epoch::used);
+  CHECK(stream.kept->check(5, 1) == Epoch::newer);
 }
 
 TEST_CASE_METHOD(ResumedStream, "the parameter that does not fit is named") {

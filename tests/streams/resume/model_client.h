@@ -78,6 +78,11 @@ class Script {
   std::uint64_t frames_ = 0, commands_ = 0;
 };
 
+// The part of a token that the stream checks.
+struct ModelToken {
+  std::uint32_t epoch = 0, opening = 0;
+};
+
 // A message of the service to its client.
 struct FromService {
   enum class Kind : std::uint8_t { ready, ack, result, message, flushed, rejected, error, closed };
@@ -88,8 +93,8 @@ struct FromService {
   std::uint64_t mark = 0;                  // of a flush
   std::uint64_t row = 0;                   // the row whose segment it ended
   std::string text{};                      // of a result or message; the code of an error
-  std::uint64_t frames = 0, commands = 0;  // of ready
-  std::uint32_t epoch = 0;                 // that of the token in ready
+  std::uint64_t frames = 0, commands = 0;  // of ready; of closed the total of frames
+  ModelToken token{};                      // in ready
   std::optional<bool> resumed{};
 };
 
@@ -152,7 +157,7 @@ class ModelClient {
   }
 
   // The parameters of the next connection.
-  std::optional<std::uint32_t> epoch() const { return epoch_; }  // nullopt: it has no token yet
+  std::optional<ModelToken> token() const { return token_; }  // nullopt: it has no token yet
   std::uint64_t received() const { return received_; }
   const ResumePoint& place() const { return place_; }
   std::uint64_t results() const { return results_; }
@@ -164,14 +169,14 @@ class ModelClient {
  private:
   void ready(const FromService& message) {
     expect(!is_ready_, "ready came twice");
-    expect(epoch_ ? message.resumed.has_value() : !message.resumed, "resumed is wrong");
+    expect(token_ ? message.resumed.has_value() : !message.resumed, "resumed is wrong");
     expect(message.frames >= place_.frames && message.commands >= place_.commands,
            "the client no longer has what the service asks for");
     if (message.resumed && !*message.resumed)
       expect(message.frames == place_.frames && message.commands == place_.commands,
              "a stream opened anew does not begin at the place");
     is_ready_ = true;
-    epoch_ = message.epoch;
+    token_ = message.token;
     frames_ = message.frames;
     commands_ = message.commands;
     item_ = offset_ = 0;
@@ -224,7 +229,7 @@ class ModelClient {
   std::uint64_t offset_ = 0;
   bool half_ = false;
   std::uint64_t frames_ = 0, commands_ = 0;  // that the service had at ready
-  std::optional<std::uint32_t> epoch_;
+  std::optional<ModelToken> token_;
   std::uint64_t received_ = 0, acknowledged_ = 0, results_ = 0, flushed_ = 0;
   ResumePoint place_;
   std::vector<FromService> messages_;

@@ -184,19 +184,20 @@ class ModelPlay {
   void connect() {
     if (connection_) return;
     may_grow_ = true;
-    if (loses_streams_ && draw_.chance(30)) move();
+    if (loses_streams_ && draw_.chance(30)) at_ = 1 - at_;  // the client reaches the other node
     client_.connected();
     connections_.push_back(std::make_unique<ModelConnection>());
     ModelConnection& connection = *connections_.back();
     connection_ = &connection;
-    const auto epoch = client_.epoch();
-    ResumableStream* kept = epoch ? continued(*epoch) : nullptr;
-    const bool anew = epoch && !kept;
+    const auto token = client_.token();
+    ResumableStream* kept = token ? continued(*token) : nullptr;
+    const bool anew = token && !kept;
     if (anew && !loses_streams_) return void(is_lost_ = true);
-    if (!kept) kept = open(epoch);
-    connection.stream = kept->attach(connection, epoch.value_or(0), client_.received(),
-                                     std::to_string(epoch.value_or(0) + 1),
-                                     epoch ? std::optional(!anew) : std::nullopt, now_);
+    if (!kept) kept = open(token);
+    const std::uint32_t epoch = token.value_or(ModelToken()).epoch;
+    const std::string next = ModelConnection::text_of({epoch + 1, kept->opening()});
+    connection.stream = kept->attach(connection, epoch, client_.received(), next,
+                                     token ? std::optional(!anew) : std::nullopt, now_);
   }
 
   void lose() {
@@ -204,20 +205,11 @@ class ModelPlay {
     node().lose();
   }
 
-  // The client reaches the other node. A node that gave a newer token, whose `ready` was lost,
-  // would take the client for one that never left: its stream is lost first.
-  void move() {
-    const auto* kept = node().kept();
-    if (kept && kept->check(client_.epoch().value_or(0) + 1) != ResumableStream::Epoch::newer)
-      node().lose();
-    at_ = 1 - at_;
-  }
-
   // The stream that the client continues; null: it is gone.
-  ResumableStream* continued(std::uint32_t epoch) {
+  ResumableStream* continued(const ModelToken& token) {
     ResumableStream* kept = node().kept();
     if (!kept) return nullptr;
-    const auto how = kept->check(epoch);
+    const auto how = kept->check(token.epoch, token.opening);
     expect(how != ResumableStream::Epoch::used, "the client shows a token that was used");
     if (how == ResumableStream::Epoch::newer) {
       expect(loses_streams_, "the client shows a token that was not given");
@@ -234,11 +226,13 @@ class ModelPlay {
     return node().home().claim(key_of(1));
   }
 
-  ResumableStream* open(std::optional<std::uint32_t> epoch) {
+  ResumableStream* open(const std::optional<ModelToken>& token) {
     node().lose();  // of a client that has lost the first `ready`
     ResumableStream::Settings settings = rule_.kept;
-    is_opened_anew_ |= epoch.has_value();
-    settings.epoch = epoch.value_or(0);
+    is_opened_anew_ |= token.has_value();
+    settings.epoch = token.value_or(ModelToken()).epoch;
+    settings.opened_by = token.value_or(ModelToken()).opening;
+    settings.opening = ++openings_;
     settings.n = client_.received();
     settings.results = client_.results();
     settings.flushed = client_.flushed();
@@ -269,7 +263,8 @@ class ModelPlay {
   const Script script_;
   ModelClient client_;
   std::array<std::unique_ptr<ModelNode>, 2> nodes_;
-  std::size_t at_ = 0;  // the node of the client
+  std::size_t at_ = 0;          // the node of the client
+  std::uint32_t openings_ = 0;  // of the stream, on both nodes
   std::deque<std::unique_ptr<ModelConnection>> connections_;
   ModelConnection* connection_ = nullptr;  // of the client, if it has one
   Time now_ = at(1000);

@@ -23,7 +23,7 @@ class ModelConnection final : public ClientOutput {
     add({.kind = Kind::ready,
          .frames = ready.frames,
          .commands = ready.commands,
-         .epoch = static_cast<std::uint32_t>(std::stoul(std::string(ready.resume))),
+         .token = token_in(ready.resume),
          .resumed = ready.resumed});
   }
   void result(const ResultHead& head, const Answer& answer) override {
@@ -43,7 +43,9 @@ class ModelConnection final : public ClientOutput {
   void error(ErrorCode code, std::string_view) override {
     add({.kind = Kind::error, .text = std::string(name_of(code))});
   }
-  void closed(std::uint64_t, std::uint64_t, bool) override { add({.kind = Kind::closed}); }
+  void closed(std::uint64_t frames, std::uint64_t, bool) override {
+    add({.kind = Kind::closed, .frames = frames});
+  }
   void drop_queued() override {}
   std::size_t reclaimable() const override { return 0; }
   void number(const MessageNumber& number) override { number_ = number; }
@@ -91,8 +93,17 @@ class ModelConnection final : public ClientOutput {
   StreamHandle stream;
   std::deque<ToService> to_service;
 
+  static std::string text_of(const ModelToken& token) {
+    return std::to_string(std::uint64_t{token.epoch} << 32 | token.opening);
+  }
+
  private:
   static constexpr std::size_t most_unwritten = 6;
+
+  static ModelToken token_in(std::string_view text) {
+    const std::uint64_t number = std::stoull(std::string(text));
+    return {static_cast<std::uint32_t>(number >> 32), static_cast<std::uint32_t>(number)};
+  }
 
   void add(FromService message) {
     const bool counts = message.kind != Kind::ready && message.kind != Kind::ack;

@@ -51,6 +51,10 @@ void check_end(const ModelPlay& play) {
   for (const FromService& one : play.client().messages()) {
     expect(one.kind != FromService::Kind::error, "the client received an error");
     expect(one.kind != FromService::Kind::rejected, "a message was rejected");
+    if (one.kind != FromService::Kind::closed) continue;
+    const std::uint64_t all = play.script().frames(), sent = play.script().sent(all);
+    expect(one.frames >= sent && one.frames <= (play.is_opened_anew() ? all : sent),
+           "the total of frames is wrong");
   }
 }
 
