@@ -12,7 +12,8 @@ import unittest
 
 from cutting_proxy import CuttingProxy, at_random
 from harness import MILLRACE, Process, wait_for
-from served import PYTHON, ROOT, Moonshine, Served, librivox, packets, speech, with_moonshine
+from raw_client import RawClient, upgrade
+from served import PIPELINE, PYTHON, ROOT, Moonshine, Served, librivox, packets, speech, with_moonshine
 
 sys.path.append(str(ROOT / "tests" / "support"))
 import printed_programs as printed  # noqa: E402
@@ -95,12 +96,34 @@ class LostLines(Served):
 
         with concurrent.futures.ThreadPoolExecutor() as calls:
             outcomes = list(calls.map(call, CLIENTS.values()))
+        self.assertEqual(self.served.attached(), 1, "the worker was lost, and with it the state of segments")
         for name, (texts, connections) in zip(CLIENTS, outcomes):
             with self.subTest(name):
                 self.assertEqual(texts, expected)
                 self.assertGreaterEqual(connections, SECONDS // HELD)
         wait_for(lambda: self.resumed("kept") >= len(CLIENTS) * (SECONDS // HELD - 1), "the streams that were resumed")
         self.assertEqual(self.resumed("lost"), 0)
+
+    def test_a_client_without_a_library_tries_again_while_there_is_no_room(self):
+        self.serve(PIPELINE.replace("slots = 8", "slots = 1"))
+        self.worker()
+        with contextlib.closing(CuttingProxy(self.served.port)) as line:
+            process = Process(*CLIENTS["no library"], f"ws://127.0.0.1:{line.port}", stdin=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            with process.process.stdin as pipe:
+                pipe.buffer.write(bytes(32000))
+                pipe.flush()
+                wait_for(lambda: process.lines, "a result")
+                line.to = 1  # no program listens there
+                line.cut()
+                wait_for(lambda: not self.served.streams()[0]["connected"], "the stream to wait")
+                with RawClient(self.served.port, upgrade()) as other:
+                    other.opened()  # it has the slot
+                    line.to = self.served.port
+                    wait_for(lambda: self.served.metric("millrace_ingest_connections_rejected_total"), "a refusal")
+            self.assertEqual((process.wait(), process.errors), (0, []))
+        self.assertEqual(json.loads(process.lines[-1])["type"], "closed")
+        self.await_metric(self.served, 1, "millrace_streams_resumed_total", state="lost")
 
 
 if __name__ == "__main__":
