@@ -11,17 +11,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t min_entry_bytes = 64;  // bytes that an event or a command counts at least
-
-std::size_t size_of(const StreamPipe::Queued& queued) {
-  const auto* frames = std::get_if<std::string>(&queued);
-  if (frames) return frames->size();
-  const auto& command = std::get<ClientMessage>(queued);
-  const auto* message = std::get_if<client_message::Message>(&command);
-  const auto* set = std::get_if<client_message::Set>(&command);
-  return min_entry_bytes + (message ? message->data.size() : set ? set->options.size() : 0);
-}
-
 std::size_t size_of(const ClientEvent& event) {
   if (const auto* result = std::get_if<client_event::Result>(&event))
     return min_entry_bytes + result->answer.data.size();

@@ -16,4 +16,16 @@ using QueuedInput = std::variant<std::string, ClientMessage>;
 // socket to accept in one write.
 inline constexpr std::size_t longest_frames = 32 * 1024;
 
+// Bytes that a command, or an event, counts at least.
+inline constexpr std::size_t min_entry_bytes = 64;
+
+// Bytes that the input counts where input is limited.
+inline std::size_t size_of(const QueuedInput& queued) {
+  if (const auto* frames = std::get_if<std::string>(&queued)) return frames->size();
+  const auto& command = std::get<ClientMessage>(queued);
+  const auto* message = std::get_if<client_message::Message>(&command);
+  const auto* set = std::get_if<client_message::Set>(&command);
+  return min_entry_bytes + (message ? message->data.size() : set ? set->options.size() : 0);
+}
+
 }  // namespace millrace

@@ -22,6 +22,10 @@ bool is_counted(const QueuedInput& queued) {
          !command_in<client_message::Keepalive>(queued);
 }
 
+std::size_t command_bytes(const QueuedInput& queued) {
+  return std::holds_alternative<ClientMessage>(queued) ? size_of(queued) : 0;
+}
+
 }  // namespace
 
 void ResendBuffer::keep(const Kept& kept) {
@@ -60,6 +64,7 @@ std::optional<ResendBuffer::Next> ResendBuffer::next() {
     const Entry& entry = entries_[cursor_];
     if (const auto* command = std::get_if<ClientMessage>(&entry.queued)) {
       if (entry.was_sent && entry.command < received_commands_) continue;
+      if (must_wait(entry)) return std::nullopt;
       return Next{.frames = {}, .command = command};
     }
     const std::string_view frames = std::get<std::string>(entry.queued);
@@ -88,7 +93,9 @@ const QueuedInput* ResendBuffer::sent() {
   }
   ++cursor_;
   done_ = 0;
-  return std::exchange(entry.was_sent, true) ? nullptr : &entry.queued;
+  if (std::exchange(entry.was_sent, true)) return nullptr;
+  command_bytes_ += command_bytes(entry.queued);
+  return &entry.queued;
 }
 
 bool ResendBuffer::acknowledge(const ResumePoint& point) {
@@ -103,7 +110,10 @@ bool ResendBuffer::acknowledge(const ResumePoint& point) {
       options_ = std::move(merged);
   }
   // The entry at the cursor may be on its way to the socket.
-  for (; cursor_ > 0 && is_before(entries_.front(), point); --cursor_) entries_.pop_front();
+  for (; cursor_ > 0 && is_before(entries_.front(), point); --cursor_) {
+    command_bytes_ -= command_bytes(entries_.front().queued);
+    entries_.pop_front();
+  }
   return true;
 }
 
@@ -119,6 +129,12 @@ bool ResendBuffer::resume(std::uint64_t frames, std::uint64_t commands) {
       entries_.back().command < commands)
     cursor_ = entries_.size();
   return true;
+}
+
+// A command that was sent before is kept already.
+bool ResendBuffer::must_wait(const Entry& command) const {
+  return keeps_ && !command.was_sent && command_bytes_ >= most_command_bytes &&
+         !command_in<client_message::End>(command.queued);
 }
 
 // The units of an entry that belong to frames before `frame`.

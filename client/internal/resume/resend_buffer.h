@@ -14,8 +14,9 @@
 
 namespace millrace {
 
-// The input of one stream over WebSocket, in order: what is still to be sent, and, if the stream
-// can be resumed, what was sent and is not acknowledged.
+// The input of one stream, in order: what is still to be sent, and, if the stream can be resumed,
+// what was sent and is not acknowledged. The latter is limited: the frames by a number that the
+// service gives, the commands by their bytes.
 //
 // Frames and commands are counted as in docs/protocol.md. Half a frame belongs to the frame that
 // later bytes complete, also behind a command. The service drops it at a gap or at the end; until
@@ -24,6 +25,11 @@ namespace millrace {
 // Does no I/O. Confined to the client's thread.
 class ResendBuffer {
  public:
+  // The bytes (size_of()) of kept commands at which the next command waits. Commands are
+  // acknowledged with the rows after them, so a lower limit might stop a stream that sends much
+  // with few frames.
+  static constexpr std::size_t most_command_bytes = 4 << 20;
+
   // `packets`: each entry of frames is an Opus packet, which is one message and one frame.
   // `options`: those of the stream's open, a JSON object, or empty.
   explicit ResendBuffer(bool packets, std::string options = {})
@@ -45,8 +51,8 @@ class ResendBuffer {
     std::string_view frames;
     const ClientMessage* command = nullptr;
   };
-  // The next message, valid until sent(). Nullopt if everything was sent, or if the next are frames
-  // and the most frames are kept.
+  // The next message, valid until sent(). Nullopt if everything was sent, or if as many frames or
+  // commands are kept as may be. The end does not wait.
   std::optional<Next> next();
   // The message from next() was given to the connection. Returns its entry if this was the first
   // time that all of it was sent, otherwise null; valid until next().
@@ -80,11 +86,13 @@ class ResendBuffer {
   std::uint64_t units_before(const Entry& entry, std::uint64_t frame) const;
   bool is_before(const Entry& entry, const ResumePoint& point) const;
   std::uint64_t free_units() const;
+  bool must_wait(const Entry& command) const;
 
   const bool packets_;
   bool keeps_ = false;
   std::uint64_t frame_bytes_ = 1;  // 1 for packets: their unit is the packet
   std::uint64_t most_units_ = 0;
+  std::size_t command_bytes_ = 0;  // kept commands, as size_of()
 
   std::deque<Entry> entries_;
   Entry end_;               // the place of the entry that is added next
