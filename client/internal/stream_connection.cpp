@@ -20,7 +20,8 @@ using net::experimental::awaitable_operators::operator&&;
 using Kind = Connection::Kind;
 using Verdict = ResumingStream::Verdict;
 
-constexpr int checks = 8;                  // checks of the other host within `silence`
+constexpr std::chrono::milliseconds ack_delay{500};  // for which an ack waits for a message
+constexpr int checks = 8;                            // checks of the other host within `silence`
 constexpr std::size_t frame_overhead = 6;  // least bytes of a WebSocket frame besides its payload
 
 std::string reason_of(const Connection::Ended& ended) {
@@ -81,6 +82,7 @@ bool StreamConnection::receive(const Connection::Message& message) {
   const bool valid =
       message.kind == Kind::text ? receive_text(message.text()) : receive_bytes(message.bytes);
   const bool ack_new = !ack_pending && state_.order().ack_due();
+  if (ack_new) ack_limit_ = std::max(Clock::now(), *state_.order().ack_due()) + ack_delay;
   if (ack_new || !state_.outgoing().all_sent()) write_timer_.cancel();
   return valid;
 }
@@ -141,7 +143,7 @@ Task<> StreamConnection::write() {
     pipe_.take(queued);
     for (auto& entry : queued) state_.outgoing().add(std::move(entry));
     if (last && state_.outgoing().all_sent()) co_return co_await close();
-    if (!state_.outgoing().next() && !is_ack_due()) {
+    if (!state_.outgoing().next() && !is_ack_overdue()) {
       co_await await_queued();
       continue;
     }
@@ -169,6 +171,7 @@ Task<bool> StreamConnection::await_ready() {
 // Returns false if the connection has ended.
 Task<bool> StreamConnection::send_queued() {
   while (const auto next = state_.outgoing().next()) {
+    if (is_ack_due()) add_ack();  // in one write with the message
     bool connected = true;
     if (next->command) {
       const std::string text = to_json(*next->command);
@@ -177,11 +180,11 @@ Task<bool> StreamConnection::send_queued() {
       connected = co_await send(Kind::binary, next->frames);
     }
     if (const auto* entry = state_.outgoing().sent()) pipe_.sent(*entry);
-    if (is_ack_due()) connected = co_await send_ack();
     if (!connected || ended_) co_return false;
   }
-  if (is_ack_due()) co_return co_await send_ack();
-  co_return true;
+  if (!is_ack_overdue()) co_return true;
+  add_ack();
+  co_return co_await flush();
 }
 
 bool StreamConnection::is_ack_due() const {
@@ -189,10 +192,15 @@ bool StreamConnection::is_ack_due() const {
   return state_.can_resume() && due && *due <= Clock::now();
 }
 
-Task<bool> StreamConnection::send_ack() {
+// No other message has come to send it with, or none will.
+bool StreamConnection::is_ack_overdue() const {
+  return is_ack_due() && (ack_limit_ <= Clock::now() || state_.outgoing().has_ended());
+}
+
+void StreamConnection::add_ack() {
   const std::string text = to_json(client_message::Ack{state_.order().next()});
   state_.order().acked(Clock::now());
-  co_return co_await send(Kind::text, text);
+  add(Kind::text, text);
 }
 
 // The service treats a close as an end, and drops its results.
@@ -215,8 +223,9 @@ Task<> StreamConnection::abort_on_timeout() {
 // The service closes connections that send nothing for too long.
 Task<> StreamConnection::await_queued() {
   const Time keepalive = sent_ + settings_.keepalive;
-  const auto ack = state_.can_resume() ? state_.order().ack_due() : std::nullopt;
-  write_timer_.expires_at(std::min(keepalive, ack.value_or(keepalive)));
+  const auto ack_due = state_.can_resume() ? state_.order().ack_due() : std::nullopt;
+  const Time ack = state_.outgoing().has_ended() ? ack_due.value_or(keepalive) : ack_limit_;
+  write_timer_.expires_at(ack_due ? std::min(keepalive, ack) : keepalive);
   const auto [woken] = co_await write_timer_.async_wait(no_throw);
   if (!woken && Clock::now() >= keepalive) co_await send(Kind::binary, "");
 }
@@ -240,10 +249,20 @@ Task<> StreamConnection::watch() {
 }
 
 Task<bool> StreamConnection::send(Kind kind, std::string_view message) {
-  const bool sent = co_await connection_->send(kind, message);
+  add(kind, message);
+  co_return co_await flush();
+}
+
+void StreamConnection::add(Kind kind, std::string_view message) {
+  connection_->add(kind, message);
+  unwritten_ += static_cast<std::int64_t>(message.size() + frame_overhead);
+}
+
+Task<bool> StreamConnection::flush() {
+  const bool flushed = co_await connection_->flushed();
   sent_ = Clock::now();
-  written_ += static_cast<std::int64_t>(message.size() + frame_overhead);
-  co_return sent;
+  written_ += std::exchange(unwritten_, 0);
+  co_return flushed;
 }
 
 }  // namespace millrace

@@ -58,9 +58,12 @@ class StreamConnection {
   Task<bool> await_ready();
   Task<bool> send_queued();
   bool is_ack_due() const;
-  Task<bool> send_ack();
+  bool is_ack_overdue() const;
+  void add_ack();
   Task<> await_queued();
   Task<bool> send(Connection::Kind kind, std::string_view message);
+  void add(Connection::Kind kind, std::string_view message);
+  Task<bool> flush();
   Task<> close();
   Task<> abort_on_timeout();
 
@@ -75,7 +78,8 @@ class StreamConnection {
   const Time answer_due_;
   Timer write_timer_, read_timer_, watch_timer_;  // cancelled to wake the coroutine that waits
   Time sent_ = Clock::now();
-  std::int64_t written_ = 0;  // bytes
+  Time ack_limit_{};  // when an ack that is due is sent alone, while input may follow
+  std::int64_t written_ = 0, unwritten_ = 0;  // bytes
   std::optional<Time> ready_at_;
   std::string why_lost_;
   bool closed_ = false;

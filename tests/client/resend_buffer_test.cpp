@@ -126,7 +126,9 @@ TEST_CASE_METHOD(BufferFixture, "commands wait while too many bytes of them are 
 TEST_CASE_METHOD(BufferFixture, "the end does not wait for kept commands to be acknowledged") {
   add(client_message::Message{std::string(ResendBuffer::most_command_bytes, 'x')});
   add(client_message::End{});
+  CHECK_FALSE(buffer.has_ended());
   CHECK(sent_of(buffer).size() == 2);
+  CHECK(buffer.has_ended());
 }
 
 TEST_CASE_METHOD(BufferFixture,

@@ -38,6 +38,8 @@ class ResumingService final : public Host {
   int connections() const { return connections_; }
   int refused() const { return refused_; }  // as Options::refusal
   std::uint64_t acked() const { return acked_; }
+  // Input had arrived with the first acknowledgement. Requires: the service has ended.
+  bool acked_with_input() const { return acked_with_input_; }
   int how_ended() const { return how_ended_; }  // the client's last close code; 0 without a close
   // Requires: the service has ended.
   const std::vector<std::string>& targets() const { return targets_; }
@@ -118,7 +120,13 @@ class ResumingService final : public Host {
       if (const auto* end = std::get_if<Connection::Ended>(&received)) how_ended_ = end->code;
       if (!message) --options_.wrong;
       if (!message || epoch != epoch_) co_return;
+      const std::uint64_t acked = acked_;
       receive(*message);
+      if (acked > 0 || acked_ == 0) continue;
+      const auto more = connection.next();
+      const auto* input = more ? std::get_if<Connection::Message>(&*more) : nullptr;
+      acked_with_input_ = input != nullptr;
+      if (input) receive(*input);
     }
   }
 
@@ -208,7 +216,7 @@ class ResumingService final : public Host {
   std::vector<ResumePoint> places_;
   ResumePoint point_;
   int tokens_ = 0;
-  bool used_ = false, ended_ = false;
+  bool used_ = false, ended_ = false, acked_with_input_ = false;
   std::atomic<int> connections_{0}, refused_{0};
   int goaways_ = 0;
   std::vector<std::string> targets_, problems_;

@@ -286,6 +286,21 @@ TEST_CASE("the client acknowledges the messages that it has received") {
   CHECK(host.acked() == 2);
 }
 
+TEST_CASE("while a stream sends packets, an acknowledgement is sent together with one") {
+  ResumingService host({});
+  {
+    const ScriptedService service(host);
+    Client client(service.url());
+    ClientStream stream = client.open();
+    const Time limit = Clock::now() + patience;
+    while (host.acked() == 0 && Clock::now() < limit) {
+      stream.send(bytes_in("aa"));
+      (void)stream.next();
+    }
+  }
+  CHECK(host.acked_with_input());
+}
+
 TEST_CASE("a stream that is closed while it has no connection still delivers its input") {
   ResumingService host({.silent = 2});
   const ScriptedService service(host);

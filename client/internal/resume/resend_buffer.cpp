@@ -50,6 +50,7 @@ void ResendBuffer::add(QueuedInput queued) {
   } else if (const auto* set = command_in<client_message::Set>(queued); set && keeps_) {
     changes_.emplace_back(end_.command, set->options);
   }
+  ended_ = command_in<client_message::End>(queued) != nullptr;
   if (is_counted(queued)) ++end_.command;
   entry.queued = std::move(queued);
   entries_.push_back(std::move(entry));
@@ -125,9 +126,7 @@ bool ResendBuffer::resume(std::uint64_t frames, std::uint64_t commands) {
   cursor_ = 0;
   done_ = 0;
   // Half a frame before the end was dropped there.
-  if (!entries_.empty() && command_in<client_message::End>(entries_.back().queued) &&
-      entries_.back().command < commands)
-    cursor_ = entries_.size();
+  if (ended_ && !entries_.empty() && entries_.back().command < commands) cursor_ = entries_.size();
   return true;
 }
 

@@ -58,6 +58,8 @@ class ResendBuffer {
   // time that all of it was sent, otherwise null; valid until next().
   const QueuedInput* sent();
   bool all_sent() const { return cursor_ == entries_.size(); }
+  // The end was sent: no input follows.
+  bool has_ended() const { return ended_ && all_sent(); }
 
   // Forgets what is before `point`. False if that was never sent. An older point does nothing.
   [[nodiscard]] bool acknowledge(const ResumePoint& point);
@@ -96,6 +98,7 @@ class ResendBuffer {
 
   std::deque<Entry> entries_;
   Entry end_;               // the place of the entry that is added next
+  bool ended_ = false;      // the last entry is the end
   std::size_t cursor_ = 0;  // index of the entry that is sent next
   std::uint64_t done_ = 0;  // the units of it that were sent, or that the service has
   std::uint64_t next_ = 0;  // the units that next() returned
