@@ -31,13 +31,13 @@ struct ClientSettings {
   Duration connect = std::chrono::seconds(10);
   // Time without sending after which the client sends a keepalive message.
   Duration keepalive = std::chrono::seconds(10);
-  // Time without a response after which streams are lost. Over ws:// and wss://: the service's host
-  // acknowledges none of the sent bytes, and no message or ping arrives. Over tcp://: the service
-  // answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at the
-  // latest.
+  // Time without a response after which a connection is lost. Over ws:// and wss://: the service's
+  // host acknowledges none of the sent bytes, and no message or ping arrives. Over tcp://: the
+  // service answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at
+  // the latest.
   Duration silence = std::chrono::seconds(30);
-  // Streams over ws:// and wss:// survive their connection, if the service allows it: the client
-  // connects again, and no frame and no result is lost or repeated.
+  // Streams survive their connection, if the service allows it: the client connects again, and no
+  // frame and no result is lost or repeated.
   bool resume = true;
   // Time without a connection after which such a stream is lost.
   Duration resume_window = std::chrono::seconds(15);
@@ -52,9 +52,9 @@ struct ClientSettings {
 //     if (const auto* result = std::get_if<client_event::Result>(&*event)) use(*result);
 //
 // Over ws:// and wss:// (TLS) each stream has its own connection. Over tcp:// (ZeroMQ) all streams
-// share one. If a connection over ws:// or wss:// is lost, its stream continues over another one
-// (client_event::Resumed, ClientSettings::resume). Otherwise the streams of a lost connection are
-// lost; the next stream that is opened connects again.
+// share one. If a connection is lost, its streams continue over another one (client_event::Resumed,
+// ClientSettings::resume). Streams that cannot be resumed are lost; the next stream that is opened
+// connects again.
 //
 // The client's thread owns the connections and shares two queues with each stream: one of input,
 // one of events. Receive results while you send: if the queue of events is full, the stream is held

@@ -77,8 +77,7 @@ struct Goaway {
   bool operator==(const Goaway&) const = default;
 };
 
-// The connection was lost, and the stream continues over another one, without a loss. Only over
-// WebSocket.
+// The connection was lost, and the stream continues over another one, without a loss.
 struct Resumed {
   // False: the service had no longer the stream, and has opened it anew. The model has lost its
   // state.

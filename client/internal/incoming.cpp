@@ -88,11 +88,6 @@ StreamFailure refusal(std::string code, const std::string& message, std::string 
                                 retry_after);
 }
 
-StreamFailure refusal_of(const cp::Error& error) {
-  return refusal(std::string(error.code), std::string(error.message), std::string(error.parameter),
-                 error.retry_after);
-}
-
 struct Receiver {
   StreamPipe& pipe;
 
@@ -116,9 +111,7 @@ struct Receiver {
                                         .frames = rejected.frames});
   }
   void operator()(const cp::Error& error) const {
-    pipe.fail(pipe.name().empty()
-                  ? refusal_of(error)
-                  : StreamFailure::failed(std::string(error.code), std::string(error.message)));
+    pipe.fail(StreamFailure::failed(std::string(error.code), std::string(error.message)));
   }
   void operator()(const cp::Closed& closed) const {
     pipe.close({.frames = closed.frames, .chunks = closed.chunks});
@@ -163,6 +156,11 @@ void receive(StreamPipe& pipe, ServerMessage& message) {
     case Type::ack:
     case Type::unknown: return;
   }
+}
+
+StreamFailure refusal_of(const cp::Error& error) {
+  return refusal(std::string(error.code), std::string(error.message), std::string(error.parameter),
+                 error.retry_after);
 }
 
 StreamFailure refusal_of(const ConnectError& error) {

@@ -20,6 +20,9 @@ bool is_complete(const ServerMessage& message);
 // A message over ZeroMQ, or a binary message over WebSocket. Ignores Credit, which is not an event.
 void receive(StreamPipe& pipe, const client_protocol::ToClient& message);
 
+// The failure of a stream that the service refuses over ZeroMQ.
+StreamFailure refusal_of(const client_protocol::Error& error);
+
 // The failure of a stream whose upgrade to WebSocket failed: refused, or lost if there was no valid
 // answer.
 StreamFailure refusal_of(const ConnectError& error);

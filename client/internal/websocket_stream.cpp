@@ -15,8 +15,6 @@ namespace {
 using net::experimental::awaitable_operators::operator||;
 using Asked = StreamConnection::Asked;
 
-constexpr int attempts = 3;  // attempts within the window, if no host answers
-
 // The service, or a proxy in front of it, may accept the stream later.
 bool is_temporary(const ConnectError& error) {
   return error.status == 0 || error.status == 429 || error.status >= 500;
@@ -153,7 +151,7 @@ Task<> WebsocketStream::wait_until(Time time) {
 }
 
 Duration WebsocketStream::attempt_time() const {
-  return std::min(settings_.connect, settings_.resume_window / attempts);
+  return reconnects_.attempt_time(settings_.connect);
 }
 
 std::string WebsocketStream::address() const {

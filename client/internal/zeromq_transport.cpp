@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "client/internal/incoming.h"
 #include "transport/net/limits.h"
 
 namespace millrace {
@@ -15,6 +14,7 @@ namespace cp = client_protocol;
 using State = ZeromqDealer::State;
 
 constexpr unsigned messages_per_turn = 256;
+constexpr std::chrono::milliseconds ack_interval{500};
 
 // The stream of a message; nullopt if it concerns the connection.
 struct StreamOf {
@@ -28,16 +28,12 @@ std::string reason(const cp::ToClient& message) {
                : "the service sent a message without a stream";
 }
 
-StreamFailure slow_reader() {
-  return StreamFailure::failed("slow_reader", "results were not taken in time");
-}
-
 }  // namespace
 
-ZeromqTransport::Stream::Stream(const ZeromqTransport& transport,
-                                std::shared_ptr<StreamPipe> its_pipe, StreamRequest request)
-    : pipe(std::move(its_pipe)),
-      outgoing(*pipe, std::move(request), transport.token_),
+ZeromqTransport::Stream::Stream(ZeromqTransport& transport, std::shared_ptr<StreamPipe> its_pipe,
+                                StreamRequest request)
+    : ZeromqStream(std::move(its_pipe), std::move(request), transport.token_, transport.settings_,
+                   transport.resumes_, Clock::now()),
       timer(transport.executor_) {}
 
 ZeromqTransport::ZeromqTransport(Executor executor, ServiceUrl service, std::string token,
@@ -47,7 +43,9 @@ ZeromqTransport::ZeromqTransport(Executor executor, ServiceUrl service, std::str
       token_(std::move(token)),
       settings_(settings),
       decoder_(max_service_message),
-      keepalive_timer_(executor_) {}
+      resumes_(settings.resume),
+      keepalive_timer_(executor_),
+      ack_timer_(executor_) {}
 ZeromqTransport::~ZeromqTransport() = default;
 
 void ZeromqTransport::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
@@ -55,31 +53,45 @@ void ZeromqTransport::open(std::shared_ptr<StreamPipe> pipe, StreamRequest reque
     return pipe->fail(StreamFailure::refused("explain: not available over ZeroMQ: use ws://",
                                              "schema", "explain", std::nullopt));
   const std::uint64_t number = pipe->number();
-  if (!link_) {
-    link_ = std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, settings_.silence,
-                                         [this] { turn(); });
-    schedule_keepalives();
-  }
   Stream& stream =
       *(streams_[number] = std::make_unique<Stream>(*this, std::move(pipe), std::move(request)));
-  start_timer(stream, Clock::now() + settings_.connect);
+  connect(settings_.connect);
   enqueue(stream);
+  settle(stream);
   turn();
+}
+
+// All streams that wait for a connection continue over the new one.
+void ZeromqTransport::connect(Duration limit) {
+  if (link_) return;
+  link_ = std::make_unique<ZeromqLink>(executor_, service_, limit, settings_.silence,
+                                       [this] { turn(); });
+  repeat(keepalive_timer_, settings_.keepalive,
+         [](OutgoingStream& outgoing) { return outgoing.check_idle(); });
+  repeat(ack_timer_, ack_interval,
+         [](OutgoingStream& outgoing) { return outgoing.check_ack(Clock::now()); });
+  for (const auto& [number, stream] : streams_) {
+    if (!stream->awaits_connection()) continue;
+    stream->request(Clock::now());
+    enqueue(*stream);
+    settle(*stream);
+  }
 }
 
 void ZeromqTransport::woken(std::uint64_t number) {
   const auto found = streams_.find(number);
   if (found == streams_.end()) return;
-  Stream& stream = *found->second;
-  enqueue(stream);
-  if (stream.awaits_user && !stream.pipe->held_up()) {
-    stream.awaits_user = false;
-    stream.timer.cancel();
-  }
+  found->second->woken();
+  enqueue(*found->second);
+  settle(*found->second);
   turn();
 }
 
-void ZeromqTransport::stop() { lose_connection("the client was closed"); }
+void ZeromqTransport::stop() {
+  for (const auto& [number, stream] : streams_)
+    stream->pipe().fail(StreamFailure::lost("the client was closed"));
+  lose_connection("");
+}
 
 // Receives and sends everything possible. libzmq's descriptors become readable only once for
 // several events, and any call may have consumed that: so each turn checks for all of them.
@@ -114,30 +126,16 @@ void ZeromqTransport::handle(Bytes bytes) {
   if (!message) return lose_connection("the service sent an invalid message");
   const auto number = std::visit(StreamOf(), *message);
   if (!number) return lose_connection(reason(*message));
+  heard_ = Clock::now();
   const auto found = streams_.find(*number);
   if (found == streams_.end()) return;  // already ended here
   Stream& stream = *found->second;
-  if (const auto* ready = std::get_if<cp::Ready>(&*message)) {
-    stream.outgoing.open(*ready);
-    stream.timer.cancel();
+  if (!stream.receive(*message, heard_))
+    return lose_connection("the service sent an invalid message");
+  // A result allows no more to be sent, except input that waits for it.
+  if (!std::holds_alternative<cp::Result>(*message) || stream.outgoing().has_input())
     enqueue(stream);
-  } else if (const auto* credit = std::get_if<cp::Credit>(&*message)) {
-    stream.outgoing.grant(credit->frames);
-    enqueue(stream);
-  }
-  millrace::receive(*stream.pipe, *message);
-  if (std::holds_alternative<cp::Closed>(*message) || std::holds_alternative<cp::Error>(*message)) {
-    streams_.erase(found);
-  } else {
-    await_user(stream);
-  }
-}
-
-// Messages of workers arrive even if nothing more is sent, and other streams share the connection.
-void ZeromqTransport::await_user(Stream& stream) {
-  if (stream.pipe->overflows()) return fail(stream, slow_reader());
-  if (!stream.pipe->held_up() || std::exchange(stream.awaits_user, true)) return;
-  start_timer(stream, stream.pipe->held_up_since() + settings_.taking);
+  settle(stream);
 }
 
 // One stream after another sends all its messages: its credit bounds them.
@@ -147,27 +145,40 @@ void ZeromqTransport::send() {
     if (found == streams_.end()) continue;
     if (!send(*found->second)) return;
     found->second->is_queued = false;
+    settle(*found->second);
   }
 }
 
 // False if the connection is full.
 bool ZeromqTransport::send(Stream& stream) {
+  const Time now = Clock::now();
   for (;;) {
-    const Bytes message = stream.outgoing.next(encoder_);
+    const Bytes message = stream.outgoing().next(encoder_, now);
     if (message.empty()) return true;
     if (!link_->send(message)) return false;
-    stream.outgoing.sent();
+    stream.outgoing().sent(now);
   }
 }
 
 void ZeromqTransport::enqueue(Stream& stream) {
-  if (!std::exchange(stream.is_queued, true)) to_send_.push_back(stream.pipe->number());
+  if (!std::exchange(stream.is_queued, true)) to_send_.push_back(stream.pipe().number());
 }
 
-void ZeromqTransport::start_timer(Stream& stream, Time due) {
-  stream.timer.expires_at(due);
+// After each call of the stream, which may be over then.
+void ZeromqTransport::settle(Stream& stream) {
+  if (stream.is_over())
+    streams_.erase(stream.pipe().number());
+  else if (stream.due() != stream.timer_due)
+    start_timer(stream);
+}
+
+void ZeromqTransport::start_timer(Stream& stream) {
+  stream.timer_due = stream.due();
+  stream.timer.cancel();
+  if (stream.timer_due == Time::max()) return;
+  stream.timer.expires_at(stream.timer_due);
   stream.timer.async_wait(
-      [this, number = stream.pipe->number()](boost::system::error_code cancelled) {
+      [this, number = stream.pipe().number()](boost::system::error_code cancelled) {
         if (!cancelled) expire(number);
       });
 }
@@ -176,47 +187,44 @@ void ZeromqTransport::expire(std::uint64_t number) {
   const auto found = streams_.find(number);
   if (found == streams_.end()) return;
   Stream& stream = *found->second;
-  if (stream.awaits_user) {
-    const Time due = stream.pipe->held_up_since() + settings_.taking;
-    if (Clock::now() < due) return start_timer(stream, due);  // the user took an event meanwhile
-    fail(stream, slow_reader());
-  } else if (stream.pipe->name().empty()) {
-    fail(stream, StreamFailure::lost("the service does not answer"));
+  switch (stream.expire(Clock::now(), heard_)) {
+    case ZeromqStream::Expired::nothing: break;
+    case ZeromqStream::Expired::wait:
+      connect(stream.attempt_time());
+      if (stream.outgoing().is_waiting()) stream.request(Clock::now());
+      break;
+    case ZeromqStream::Expired::silence: return lose_connection("the service does not answer");
   }
+  enqueue(stream);
+  settle(stream);
   turn();
 }
 
-// Also sends End if the service has received Open.
-void ZeromqTransport::fail(Stream& stream, StreamFailure why) {
-  stream.pipe->fail(std::move(why));
-  stream.outgoing.cut_short();
-  if (stream.outgoing.has_ended())
-    streams_.erase(stream.pipe->number());
-  else
-    enqueue(stream);
-}
-
-// The service ends streams from which it receives nothing for too long.
-void ZeromqTransport::send_keepalives() {
-  for (const auto& [number, stream] : streams_)
-    if (stream->outgoing.check_idle()) enqueue(*stream);
-  turn();
-  if (link_) schedule_keepalives();
-}
-
-void ZeromqTransport::schedule_keepalives() {
-  keepalive_timer_.expires_after(settings_.keepalive);
-  keepalive_timer_.async_wait([this](boost::system::error_code cancelled) {
-    if (!cancelled && link_) send_keepalives();
+// While there is a link. `check`: true if the stream has a message to send.
+template <class Check>
+void ZeromqTransport::repeat(Timer& timer, Duration interval, Check check) {
+  timer.expires_after(interval);
+  timer.async_wait([this, &timer, interval, check](boost::system::error_code cancelled) {
+    if (cancelled || !link_) return;
+    for (const auto& [number, stream] : streams_)
+      if (check(stream->outgoing())) enqueue(*stream);
+    turn();
+    if (link_) repeat(timer, interval, check);
   });
 }
 
 void ZeromqTransport::lose_connection(const std::string& reason) {
-  for (const auto& [number, stream] : streams_) stream->pipe->fail(StreamFailure::lost(reason));
-  streams_.clear();
-  to_send_.clear();
-  keepalive_timer_.cancel();
   link_.reset();
+  keepalive_timer_.cancel();
+  ack_timer_.cancel();
+  to_send_.clear();
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    Stream& stream = *at->second;
+    ++at;
+    stream.is_queued = false;
+    stream.lose(reason, Clock::now());
+    settle(stream);
+  }
 }
 
 }  // namespace millrace

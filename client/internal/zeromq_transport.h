@@ -2,25 +2,25 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "base/ring.h"
 #include "client/client.h"
-#include "client/internal/outgoing_stream.h"
 #include "client/internal/transport.h"
 #include "client/internal/zeromq_link.h"
+#include "client/internal/zeromq_stream.h"
 #include "schemas/client_codec.h"
 #include "transport/websocket/client.h"
 
 namespace millrace {
 
 // Streams over ZeroMQ, which share one connection. open() connects if there is no connection. When
-// the connection ends, all streams are lost. The connection is always read, even if users take no
-// events: otherwise libzmq would miss the service's heartbeats and end the connection. A stream
-// therefore never waits for the user of another one. Confined to the client's thread.
+// the connection ends, the streams that can be resumed continue together over the next one, and the
+// others are lost. The connection is always read, even if users take no events: otherwise libzmq
+// would miss the service's heartbeats and end the connection. A stream therefore never waits for
+// the user of another one. Confined to the client's thread.
 class ZeromqTransport final : public Transport {
  public:
   // `settings` must outlive this object.
@@ -33,30 +33,27 @@ class ZeromqTransport final : public Transport {
   void stop() override;
 
  private:
-  // A stream, from open() until End is sent or the service has ended it.
-  struct Stream {
-    Stream(const ZeromqTransport& transport, std::shared_ptr<StreamPipe> its_pipe,
-           StreamRequest request);
+  // A stream, from open() until it is over.
+  struct Stream : ZeromqStream {
+    Stream(ZeromqTransport& transport, std::shared_ptr<StreamPipe> its_pipe, StreamRequest request);
 
-    std::shared_ptr<StreamPipe> pipe;
-    OutgoingStream outgoing;
-    Timer timer;               // limit of opening, or of the user's taking of events
-    bool is_queued = false;    // in to_send_
-    bool awaits_user = false;  // the timer limits a stream that is held up
+    Timer timer;
+    Time timer_due = Time::max();  // Time::max(): the timer does not run
+    bool is_queued = false;        // in to_send_
   };
 
+  void connect(Duration limit);
   void turn();
   bool receive();
   void handle(Bytes message);
   void send();
   bool send(Stream& stream);
   void enqueue(Stream& stream);
-  void await_user(Stream& stream);
-  void start_timer(Stream& stream, Time due);
+  void settle(Stream& stream);
+  void start_timer(Stream& stream);
   void expire(std::uint64_t number);
-  void fail(Stream& stream, StreamFailure why);
-  void send_keepalives();
-  void schedule_keepalives();
+  template <class Check>
+  void repeat(Timer& timer, Duration interval, Check check);
   void lose_connection(const std::string& reason);
 
   const Executor executor_;
@@ -66,8 +63,10 @@ class ZeromqTransport final : public Transport {
   client_protocol::Encoder encoder_;
   client_protocol::Decoder decoder_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
-  Ring<std::uint64_t> to_send_;  // numbers of streams that may have a message
-  Timer keepalive_timer_;        // runs while there is a link
+  bool resumes_;                       // false once the service has refused `resume`
+  Ring<std::uint64_t> to_send_;        // numbers of streams that may have a message
+  Timer keepalive_timer_, ack_timer_;  // run while there is a link
+  Time heard_{};                       // when the last message was received
   std::unique_ptr<ZeromqLink> link_;
 };
 

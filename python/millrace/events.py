@@ -78,7 +78,7 @@ class Goaway:
 @dataclasses.dataclass(frozen=True)
 class Resumed:
     """The connection was lost, and the stream continues over another one, without a loss. If ``kept`` is False, the
-    service no longer had the stream: the model has lost its state. Only over WebSocket."""
+    service no longer had the stream: the model has lost its state."""
 
     kept: bool
 

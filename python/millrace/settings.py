@@ -19,12 +19,12 @@ class ClientSettings:
     connect: float = 10
     #: Time without sending after which the client sends a keepalive.
     keepalive: float = 10
-    #: Time without a sign of life of the service after which its streams are lost. Signs of life over ws://: its
+    #: Time without a sign of life of the service after which a connection is lost. Signs of life over ws://: its
     #: host acknowledges sent bytes, or a message arrives. Over tcp://: it answers a heartbeat; the loss is detected
     #: at most 2 s later, and after 30 s of silence at the latest.
     silence: float = 30
-    #: True: streams over ws:// and wss:// survive their connection, if the service allows it. The client connects
-    #: again, and no frame and no result is lost or repeated (``Resumed``).
+    #: True: streams survive their connection, if the service allows it. The client connects again, and no frame and
+    #: no result is lost or repeated (``Resumed``).
     resume: bool = True
     #: Time without a connection after which such a stream is lost.
     resume_window: float = 15

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/write.hpp>
 #include <cstddef>
 #include <limits>
@@ -34,9 +35,12 @@ class CuttingProxy {
   }
   ~CuttingProxy() { context_.stop(); }
 
-  std::string url() const {
-    return "ws://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  // `scheme`: that of the service.
+  std::string url(const std::string& scheme = "ws") const {
+    return scheme + "://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
   }
+  // That were accepted so far.
+  std::size_t connections() const { return connections_; }
 
  private:
   struct Pair {
@@ -54,6 +58,7 @@ class CuttingProxy {
       auto pair = std::make_shared<Pair>(context_.get_executor());
       const auto [error] = co_await acceptor_.async_accept(pair->client, no_throw);
       if (error) co_return;
+      ++connections_;
       const Tcp::endpoint to(net::ip::address_v4::loopback(), port_);
       const auto [refused] = co_await pair->service.async_connect(to, no_throw);
       if (refused) continue;
@@ -83,6 +88,7 @@ class CuttingProxy {
   const unsigned short port_;
   const std::vector<Cut> cuts_;
   Acceptor acceptor_;
+  std::atomic<std::size_t> connections_{0};
   std::jthread thread_;  // the last member: it ends before the members that it uses
 };
 

@@ -1,60 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/internal/outgoing_stream.h"
-
 #include <catch2/catch.hpp>
 
-#include "client/client_error.h"
-#include "tests/client/wire_words.h"
+#include "tests/client/outgoing_fixture.h"
 
 using namespace millrace;
-namespace cp = client_protocol;
-
-namespace {
-
-constexpr Time immediately = Time::min();
-
-struct OutgoingFixture {
-  OutgoingFixture() = default;
-  explicit OutgoingFixture(StreamRequest request) : outgoing(pipe, std::move(request), token) {}
-  explicit OutgoingFixture(StreamPipe::Input input) : pipe{3, bounds, changes, [] {}, input} {}
-
-  void open(std::uint64_t frames = 0, std::uint32_t frame_bytes = 2) {
-    (void)sent_messages();
-    outgoing.open({.stream = 3,
-                   .id = "mic",
-                   .pipeline = "default",
-                   .frames = frames,
-                   .frame_bytes = frame_bytes});
-  }
-  bool queue(std::string_view frames) {
-    return pipe.queue({reinterpret_cast<const std::byte*>(frames.data()), frames.size()},
-                      immediately);
-  }
-  bool queue(const ClientMessage& command) { return pipe.queue(command, immediately); }
-
-  // Descriptions of all messages that can be sent now.
-  std::vector<std::string> sent_messages() {
-    std::vector<std::string> words;
-    for (;;) {
-      const Bytes message = outgoing.next(encoder);
-      if (message.empty()) return words;
-      words.push_back(test::words_of(*decoder.to_service(message)));
-      outgoing.sent();
-    }
-  }
-
-  Changes changes;
-  static constexpr StreamPipe::Bounds bounds{.unsent = 1 << 20, .untaken = 128};
-  StreamPipe pipe{3, bounds, changes, [] {}};
-  std::string token;
-  OutgoingStream outgoing{pipe, {}, token};
-  cp::Encoder encoder;
-  cp::Decoder decoder{1 << 20};
-};
-
-using Words = std::vector<std::string>;
-
-}  // namespace
+using namespace millrace::test;
 
 TEST_CASE("Open has the given parameters, and no others") {
   OutgoingFixture bare;
@@ -126,7 +76,6 @@ TEST_CASE_METHOD(OutgoingFixture, "a partial frame at the end is sent, for the s
   queue("aab");
   queue(client_message::End{});
   CHECK(sent_messages() == Words{"3 frames at 0: aa", "3 frames at 1: b", "3 end"});
-  CHECK(outgoing.has_ended());
 }
 
 TEST_CASE("each packet is a message, and counts as one frame") {
@@ -171,7 +120,7 @@ TEST_CASE_METHOD(OutgoingFixture, "a message that was not sent is returned again
   open();
   outgoing.grant(10);
   queue("abc");
-  const auto first = test::words_of(*decoder.to_service(outgoing.next(encoder)));
+  const auto first = test::words_of(*decoder.to_service(outgoing.next(encoder, now)));
   CHECK(first == "3 frames at 0: ab");
   CHECK(sent_messages() == Words{"3 frames at 0: ab"});
 }
@@ -207,7 +156,7 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short sends only End") {
 TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short before Open has ended") {
   pipe.fail(StreamFailure::lost(""));
   outgoing.cut_short();
-  CHECK(outgoing.has_ended());
+  CHECK(outgoing.is_over());
   CHECK(sent_messages().empty());
 }
 
@@ -242,6 +191,6 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is held up sends only keepalive
   CHECK_FALSE(outgoing.check_idle());
   CHECK(outgoing.check_idle());
   CHECK(sent_messages() == Words{"3 frames at 0: "});
-  (void)pipe.next(immediately);
+  (void)pipe.next(Time::min());
   CHECK(sent_messages() == Words{"3 frames at 0: aa", "3 end"});
 }

@@ -42,6 +42,8 @@ class ScriptedRouter : private ZeromqSink {
   // The description of the next message; "" if none arrives in time.
   std::string next_message() { return received_.pop_until(Clock::now() + patience).value_or(""); }
 
+  // The peer of the last message. Called by the script.
+  ZeromqPeer peer() const { return peer_; }
   // Sends to the peer of the last message, as soon as its queue has space. Called by the script, or
   // in post().
   void reply(const auto& message) { send(encoder_.encode(message)); }

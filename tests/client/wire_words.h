@@ -31,6 +31,8 @@ struct InWords {
     add("options", open.options);
     add("record", open.record);
     add("token", open.token);
+    if (open.resume) words += " resume";
+    add("from", open.resume_token);
     return words;
   }
   std::string operator()(const client_protocol::Frames& frames) const {

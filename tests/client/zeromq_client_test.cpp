@@ -37,7 +37,7 @@ TEST_CASE("a stream over ZeroMQ is opened, sent and closed") {
   CHECK(stream.next() == ClientEvent(client_event::Flushed{7}));
   CHECK(stream.next() == ClientEvent(client_event::Closed{5, 2}));
   CHECK_FALSE(stream.next());
-  CHECK(service.next_message() == "1 open pipeline=default id=mic rate=16000");
+  CHECK(service.next_message() == "1 open pipeline=default id=mic rate=16000 resume");
   CHECK(service.next_message() == "1 frames at 0: aabb");
   CHECK(service.next_message() == "1 flush 7");
   CHECK(service.next_message() == "1 end");
@@ -180,7 +180,7 @@ TEST_CASE("a service that does not answer, or sends invalid messages, is a lost 
   ScriptedRouter mute([](auto&, const auto&) {});
   Client patient(mute.url(), {.connect = 1s});
   CHECK_THROWS_WITH(patient.open(), Catch::Contains("does not answer"));
-  CHECK(mute.next_message() == "1 open pipeline=default");
+  CHECK(mute.next_message() == "1 open pipeline=default resume");
   CHECK(mute.next_message() == "1 end");  // in case the service opens the stream later
 
   ScriptedRouter nonsense(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams over WebSocket survive their connection: a proxy cuts it, and the results are those without a loss."""
+"""Streams survive their connection: a proxy cuts it, and the results are those without a loss."""
 import asyncio
 import itertools
 import random
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from clients import PIPELINE, ClientTest, comparable
+from clients import PIPELINE, TRANSPORTS, ClientTest, comparable
 from cutting_proxy import CuttingProxy, at_random
 from harness import samples, wait_for
 
@@ -16,17 +16,22 @@ import millrace
 from millrace import Closed, Result, Resumed
 
 
+def port_of(service, transport):
+    return {"websocket": service.port, "zeromq": service.zeromq_port}[transport]
+
+
 class LostConnections(ClientTest):
-    def proxy(self, limits=()):
-        proxy = CuttingProxy(self.served.port, limits)
+    def proxy(self, limits=(), transport="websocket", service=None):
+        proxy = CuttingProxy(port_of(service or self.served, transport), limits)
         self.addCleanup(proxy.close)
+        proxy.url = {"websocket": "ws", "zeromq": "tcp"}[transport] + f"://127.0.0.1:{proxy.port}"
         return proxy
 
     def talk(self, proxy, seed=0):
         """The events of a stream without Resumed, and how often it was kept. A stream of which nothing has arrived is
         opened anew."""
         cuts = random.Random(seed)
-        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open(rate=16000) as stream:
+        with millrace.Client(proxy.url).open(rate=16000) as stream:
             position, frames = 0, samples(0, 16000)
             while position < len(frames):
                 size = cuts.choice((1, 321, 3200, 5001))
@@ -44,21 +49,37 @@ class LostConnections(ClientTest):
         return comparable([event for event in events if not isinstance(event, Resumed)]), events.count(Resumed(True))
 
     def test_wherever_a_connection_is_cut_the_events_are_those_without_a_loss(self):
-        whole, losses = self.talk(self.proxy())
-        self.assertEqual((losses, whole[-1]), (0, Closed(23100, 16)))
-        drawn = at_random(1, 700, 9000)
-        resumed = 0
-        for seed in range(40):
-            limits = list(itertools.islice(drawn, 3))
-            with self.subTest(limits=limits):
-                events, losses = self.talk(self.proxy(limits), seed)
-                self.assertEqual(events, whole)
-                resumed += losses
-        self.assertGreater(resumed, 40)
+        for transport in TRANSPORTS:
+            whole, losses = self.talk(self.proxy(transport=transport))
+            self.assertEqual((losses, whole[-1]), (0, Closed(23100, 16)))
+            drawn = at_random(1, 700, 9000)
+            resumed = 0
+            for seed in range(40):
+                limits = list(itertools.islice(drawn, 3))
+                with self.subTest(limits=limits, transport=transport):
+                    events, losses = self.talk(self.proxy(limits, transport), seed)
+                    self.assertEqual(events, whole)
+                    resumed += losses
+            self.assertGreater(resumed, 40)
+
+    def test_the_streams_of_a_zeromq_connection_continue_together_over_the_next_one(self):
+        proxy = self.proxy(transport="zeromq")
+        client = millrace.Client(proxy.url)
+        streams = [client.open() for _ in range(2)]
+        for packet in range(3):
+            for stream in streams:
+                stream.send(samples(1600 * packet, 1600))
+                self.assertEqual(next(iter(stream)).seq, packet)
+            proxy.cut()
+        for stream in streams:
+            stream.end()
+            events = list(iter(stream.next, None))
+            self.assertEqual((events.count(Resumed(True)), events[-1]), (1, Closed(4800, 4)))
+        self.assertEqual(proxy.count, 4)
 
     def test_a_loss_is_logged_and_waiting_for_results_goes_on(self):
         proxy = self.proxy()
-        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open(id="mic") as stream, self.assertLogs("millrace", "INFO") as logs:
+        with millrace.Client(proxy.url).open(id="mic") as stream, self.assertLogs("millrace", "INFO") as logs:
             stream.send(samples(0, 1600))
             results = iter(stream)
             first = next(results)
@@ -69,14 +90,16 @@ class LostConnections(ClientTest):
 
     def test_with_asyncio_a_stream_survives_too(self):
         async def over(proxy):
-            async with millrace.connect(f"ws://127.0.0.1:{proxy.port}").open() as stream:
+            async with millrace.connect(proxy.url).open() as stream:
                 for packet in range(5):
                     await stream.send(samples(1600 * packet, 1600))
                     proxy.cut()
                 await stream.end()
                 return [result.seq async for result in stream]
 
-        self.assertEqual(asyncio.run(over(self.proxy())), [0, 1, 2, 3, 4, 5])
+        for transport in TRANSPORTS:
+            with self.subTest(transport):
+                self.assertEqual(asyncio.run(over(self.proxy(transport=transport))), [0, 1, 2, 3, 4, 5])
 
     def another(self, extra=""):
         served = self.service(PIPELINE, extra)
@@ -84,14 +107,17 @@ class LostConnections(ClientTest):
         return served
 
     def test_a_restarted_service_with_another_key_no_longer_has_the_stream(self):
-        proxy = self.proxy()
-        stream = millrace.Client(f"ws://127.0.0.1:{proxy.port}").open()
-        stream.send(samples(0, 1600))
-        next(iter(stream))
+        proxies = [self.proxy(transport=transport) for transport in TRANSPORTS]
+        streams = [millrace.Client(proxy.url).open() for proxy in proxies]
+        for stream in streams:
+            stream.send(samples(0, 1600))
+            next(iter(stream))
         self.served.stop(signal.SIGKILL)
-        proxy.to = self.another().port
-        with self.assertRaisesRegex(millrace.ConnectionLost, "no longer has the stream: refused as "):
-            list(stream)
+        restarted = self.another()
+        for proxy, transport, stream in zip(proxies, TRANSPORTS, streams):
+            proxy.to = port_of(restarted, transport)
+            with self.subTest(transport), self.assertRaisesRegex(millrace.ConnectionLost, "no longer has the stream: refused as "):
+                list(stream)
 
     def keys(self):
         """The part of a configuration that names a file with a key."""
@@ -103,16 +129,20 @@ class LostConnections(ClientTest):
         return f'[access]\nresume_key = "{key}"\n'
 
     def test_a_service_with_the_same_key_opens_the_stream_anew_and_each_result_comes_once(self):
+        for transport in TRANSPORTS:
+            with self.subTest(transport):
+                self.check_restart(transport)
+
+    def check_restart(self, transport):
         keys = self.keys()
         first = self.another(keys)
-        proxy = CuttingProxy(first.port)
-        self.addCleanup(proxy.close)
-        with millrace.Client(f"ws://127.0.0.1:{proxy.port}").open() as stream:
+        proxy = self.proxy(transport=transport, service=first)
+        with millrace.Client(proxy.url).open() as stream:
             for packet in range(5):
                 stream.send(samples(1600 * packet, 1600))
             results = [next(iter(stream)) for _ in range(3)]
             first.stop(signal.SIGKILL)
-            proxy.to = self.another(keys).port
+            proxy.to = port_of(self.another(keys), transport)
             for packet in range(5, 8):
                 stream.send(samples(1600 * packet, 1600))
             stream.end()
@@ -123,11 +153,12 @@ class LostConnections(ClientTest):
         self.assertEqual([result.data["size"] for result in results], [1600] * 8 + [0])
 
     def test_without_resume_a_loss_is_an_exception(self):
-        proxy = self.proxy()
-        stream = millrace.Client(f"ws://127.0.0.1:{proxy.port}", millrace.ClientSettings(resume=False)).open()
-        proxy.cut()
-        with self.assertRaises(millrace.ConnectionLost):
-            stream.next()
+        for transport in TRANSPORTS:
+            proxy = self.proxy(transport=transport)
+            stream = millrace.Client(proxy.url, millrace.ClientSettings(resume=False)).open()
+            proxy.cut()
+            with self.subTest(transport), self.assertRaises(millrace.ConnectionLost):
+                stream.next()
         wait_for(lambda: not self.served.streams(), "the stream to end")
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -26,6 +27,8 @@ class Reconnects {
   // The time of the next attempt, at least `wait` from now unless the window ends earlier. Nullopt
   // if the window is over.
   std::optional<Time> next(Time now, Duration wait = {});
+  // The time for the service to answer one attempt, at most `most`: there are several in a window.
+  Duration attempt_time(Duration most) const { return std::min(most, window_ / 3); }
   // The end of the window.
   Time limit() const { return lost_ + window_; }
 

@@ -80,6 +80,11 @@ std::optional<ResendBuffer::Next> ResendBuffer::next() {
   return std::nullopt;
 }
 
+const QueuedInput* ResendBuffer::sent(std::size_t bytes) {
+  next_ = bytes;
+  return sent();
+}
+
 const QueuedInput* ResendBuffer::sent() {
   Entry& entry = entries_[cursor_];
   if (const auto* frames = std::get_if<std::string>(&entry.queued)) {

@@ -57,6 +57,8 @@ class ResendBuffer {
   // The message from next() was given to the connection. Returns its entry if this was the first
   // time that all of it was sent, otherwise null; valid until next().
   const QueuedInput* sent();
+  // The same for the first `bytes` of its frames; not for packets.
+  const QueuedInput* sent(std::size_t bytes);
   bool all_sent() const { return cursor_ == entries_.size(); }
   // The end was sent: no input follows.
   bool has_ended() const { return ended_ && all_sent(); }

@@ -25,7 +25,18 @@ bool has_place(Type type) {
 
 }  // namespace
 
-void ResumingStream::open(const ServerMessage& ready, Time now) {
+StreamReady ResumingStream::parts_of(const ServerMessage& ready) {
+  return {.stream = ready.stream,
+          .pipeline = ready.pipeline,
+          .frame_bytes = ready.frame_bytes,
+          .frames = ready.frames,
+          .commands = ready.commands,
+          .keep = ready.keep,
+          .resume = ready.resume,
+          .resumed = ready.resumed};
+}
+
+void ResumingStream::open(const StreamReady& ready, Time now) {
   const bool frames = packets_ || ready.frame_bytes > 0;
   if (!is_token(ready.resume) || !frames || ready.keep == 0) return;
   token_ = ready.resume;
@@ -33,7 +44,7 @@ void ResumingStream::open(const ServerMessage& ready, Time now) {
   order_.resumed(true, now);
 }
 
-bool ResumingStream::resume(const ServerMessage& ready, Time now) {
+bool ResumingStream::resume(const StreamReady& ready, Time now) {
   if (!ready.resumed || !outgoing_.resume(ready.frames, ready.commands)) return false;
   token_ = is_token(ready.resume) ? ready.resume : "";
   order_.resumed(*ready.resumed, now);
@@ -53,8 +64,7 @@ Resumption ResumingStream::resumption() const {
 ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
   if (!can_resume()) return Verdict::deliver;
   if (message.type == Type::ack) return receive(std::nullopt, message.point);
-  // Each connection has its own, and the user needs one.
-  if (message.type == Type::goaway && std::exchange(goaway_, true)) return Verdict::drop;
+  if (message.type == Type::goaway) return receive_goaway();
   // An error is delivered whatever its number: messages before it may have been dropped.
   if (!has_place(message.type)) return Verdict::deliver;
   if (!message.n) return Verdict::invalid;
@@ -64,14 +74,38 @@ ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
   return receive(place, message.point);
 }
 
+struct ResumingStream::Receiver {
+  ResumingStream& stream;
+
+  Verdict operator()(const cp::Result& result) const {
+    if (!result.number) return Verdict::invalid;
+    return stream.receive(MessageOrder::Place{.n = result.number->n, .result = result.seq},
+                          result.number->point);
+  }
+  Verdict operator()(const cp::Flushed& flushed) const {
+    if (!flushed.n) return Verdict::invalid;
+    return stream.receive(MessageOrder::Place{.n = *flushed.n, .flushed = flushed.seq}, {});
+  }
+  Verdict operator()(const cp::Message& message) const { return numbered(message.n); }
+  Verdict operator()(const cp::Rejected& rejected) const { return numbered(rejected.n); }
+  Verdict operator()(const cp::Closed& closed) const { return numbered(closed.n); }
+  Verdict operator()(const cp::Ack& ack) const { return stream.receive(std::nullopt, ack.place); }
+  Verdict operator()(const cp::Goaway& /*goaway*/) const { return stream.receive_goaway(); }
+  Verdict operator()(const auto& /*other*/) const { return Verdict::deliver; }
+
+ private:
+  Verdict numbered(const std::optional<std::uint64_t>& n) const {
+    return n ? stream.receive(MessageOrder::Place{.n = *n}, {}) : Verdict::invalid;
+  }
+};
+
 ResumingStream::Verdict ResumingStream::receive(const cp::ToClient& message) {
-  if (!can_resume()) return Verdict::deliver;
-  if (const auto* result = std::get_if<cp::Result>(&message); result && result->number)
-    return receive(MessageOrder::Place{.n = result->number->n, .result = result->seq},
-                   result->number->point);
-  if (const auto* other = std::get_if<cp::Message>(&message); other && other->n)
-    return receive(MessageOrder::Place{.n = *other->n}, {});
-  return Verdict::invalid;
+  return can_resume() ? std::visit(Receiver{*this}, message) : Verdict::deliver;
+}
+
+// Each connection has its own, and the user needs one.
+ResumingStream::Verdict ResumingStream::receive_goaway() {
+  return std::exchange(goaway_, true) ? Verdict::drop : Verdict::deliver;
 }
 
 ResumingStream::Verdict ResumingStream::receive(const std::optional<MessageOrder::Place>& place,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/result_head.h"
 #include "base/time.h"
 #include "client/internal/resume/message_order.h"
 #include "client/internal/resume/resend_buffer.h"
@@ -16,9 +17,9 @@
 
 namespace millrace {
 
-// The part of a stream over WebSocket that outlives its connection: its input (ResendBuffer), the
-// order of its messages (MessageOrder), and the token that resumes it. A service that does not
-// resume sends no token: then nothing is kept and each message is delivered.
+// The part of a stream that outlives its connection: its input (ResendBuffer), the order of its
+// messages (MessageOrder), and the token that resumes it. A service that does not resume sends no
+// token: then nothing is kept and each message is delivered.
 //
 // Does no I/O. Confined to the client's thread.
 class ResumingStream {
@@ -30,9 +31,13 @@ class ResumingStream {
       : packets_(packets), outgoing_(packets, std::move(options)) {}
 
   // `ready` over the first connection.
-  void open(const ServerMessage& ready, Time now);
+  void open(const StreamReady& ready, Time now);
+  void open(const ServerMessage& ready, Time now) { open(parts_of(ready), now); }
   // `ready` over a later one. False if it is invalid.
-  [[nodiscard]] bool resume(const ServerMessage& ready, Time now);
+  [[nodiscard]] bool resume(const StreamReady& ready, Time now);
+  [[nodiscard]] bool resume(const ServerMessage& ready, Time now) {
+    return resume(parts_of(ready), now);
+  }
 
   bool can_resume() const { return !token_.empty(); }
   // For the request of the next connection.
@@ -40,7 +45,7 @@ class ResumingStream {
 
   // A message from the service, except `ready`.
   Verdict receive(const ServerMessage& message);
-  Verdict receive(const client_protocol::ToClient& message);  // a result or message in bytes
+  Verdict receive(const client_protocol::ToClient& message);
 
   ResendBuffer& outgoing() { return outgoing_; }
   const ResendBuffer& outgoing() const { return outgoing_; }
@@ -55,8 +60,12 @@ class ResumingStream {
     std::uint64_t messages = 0, acked_frames = 0, acked_commands = 0, frames = 0, commands = 0;
     bool operator==(const Progress&) const = default;
   };
+  struct Receiver;
+
+  static StreamReady parts_of(const ServerMessage& ready);
   Verdict receive(const std::optional<MessageOrder::Place>& place,
                   const std::optional<ResumePoint>& point);
+  Verdict receive_goaway();
 
   const bool packets_;
   ResendBuffer outgoing_;
