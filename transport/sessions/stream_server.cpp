@@ -9,6 +9,7 @@
 #include "base/file_descriptor.h"
 #include "transport/http/io.h"
 #include "transport/net/peer_address.h"
+#include "transport/net/turns.h"
 #include "transport/sessions/session.h"
 #include "transport/websocket/websocket_connection.h"
 
@@ -23,7 +24,7 @@ class Handshake final : SessionScope::Watched {
 
   void check(Time now) override {
     if (now <= deadline_) return;
-    why_ = "no upgrade request was received in time";
+    why_ = "the upgrade was not finished in time";
     abort();
   }
   void abort() override {
@@ -137,11 +138,18 @@ Task<std::optional<Request>> read_request(SessionScope& scope, Socket& socket,
   co_return std::nullopt;
 }
 
-// Nullopt if the client was refused.
+// Nullopt if the client was refused. Requests that arrive at once wait for their turns, so that the
+// work of accepting them does not delay the streams of others.
 Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Socket& socket,
                                                        const Arrival& arrival,
                                                        const Request& request) {
-  const Handshake handshake(scope, socket);
+  Handshake handshake(scope, socket);
+  Turns::Turn turn(scope.executor());
+  co_await turn.next();
+  if (!socket.is_open()) {
+    scope.refuse(arrival.peer, Refusal::handshake, handshake.why());
+    co_return std::nullopt;
+  }
   auto accepted = accept_upgrade(scope, arrival, request.query);
   if (accepted) {
     scope.stats().handshake.observe(Clock::now() - request.accepted);

@@ -64,6 +64,7 @@ class WebSocketConnection final : public Connection {
   std::optional<Received> finish();
   bool write_pongs();
   Task<> wait(Socket::wait_type what);
+  Task<> wait_for_first_input();
   // Bytes that were read and wait for the next turn.
   std::size_t waiting() const { return turn_.waits() ? ahead_.size() : 0; }
 
@@ -79,7 +80,9 @@ class WebSocketConnection final : public Connection {
   // The socket may have unread bytes. TLS may have some of the record with the end of the upgrade.
   bool may_read_ = socket_.buffered() > 0;
   bool yields_ = false;           // readable() lets other connections continue first
-  std::optional<Ended> ending_;   // returned by next() once our close is written
+  bool is_new_ = true;            // it has not waited for input yet
+  std::optional<Ended> lost_;     // returned by next() in the next turn
+  std::optional<Ended> ending_;   // the same, once our close is written
   std::uint16_t close_code_ = 0;  // code of our close
   Time last_received_ = Clock::now();
   std::optional<Time> incomplete_since_;
@@ -89,6 +92,7 @@ class WebSocketConnection final : public Connection {
 };
 
 std::optional<Connection::Received> WebSocketConnection::next() {
+  if (lost_) return *lost_;
   if (ending_) return finish();
   if (!socket_.tcp().is_open()) return Ended{};
   if (!write_pongs()) return std::nullopt;
@@ -106,7 +110,10 @@ std::optional<Connection::Received> WebSocketConnection::next() {
     const auto error = ahead_.fill(socket_);
     read_ += ahead_.size() - before;
     may_read_ = socket_.buffered() > 0;  // readable() would not notice these bytes
-    if (error && error != net::error::would_block) return lost(error);
+    if (error && error != net::error::would_block) {
+      lost_ = lost(error);
+      yields_ = true;
+    }
   }
   write_pongs();
   return std::nullopt;
@@ -124,6 +131,7 @@ Task<> WebSocketConnection::readable() {
   if (incomplete && !incomplete_since_) incomplete_since_ = Clock::now();
   ahead_.shrink();
   may_read_ = true;
+  if (std::exchange(is_new_, false)) return wait_for_first_input();
   return wait(socket_.read_awaits());
 }
 
@@ -136,6 +144,12 @@ bool WebSocketConnection::is_turn_over() {
 
 // False if the socket is full. If the writer waits, it writes the pongs after its output.
 bool WebSocketConnection::write_pongs() { return sending_ || flush() != Flushed::later; }
+
+// Clients that connect at once also send at once. Established connections come before them.
+Task<> WebSocketConnection::wait_for_first_input() {
+  co_await wait(socket_.read_awaits());
+  co_await turn_.next();
+}
 
 // Not a coroutine: that would allocate one more frame for each wait.
 Task<> WebSocketConnection::wait(Socket::wait_type what) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/sessions/stream_server.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "tests/transport/sessions/server_fixture.h"
 
@@ -269,7 +271,22 @@ TEST_CASE_METHOD(ServerFixture, "a session scope checks its time limits by itsel
   silent.connect(server.endpoint());
   CHECK(run(context, read_all(silent)).empty());
   CHECK(stats.refused[Refusal::handshake].value() == 1);
-  CHECK(report == "no upgrade request was received in time");
+  CHECK(report == "the upgrade was not finished in time");
+}
+
+TEST_CASE_METHOD(ServerFixture, "the thread does other work between two requests of a flood") {
+  std::vector<Socket> clients;
+  for (int i = 0; i < 5; ++i) clients.emplace_back(context).connect(server.endpoint());
+  REQUIRE(eventually([&] { return scope.connections() == clients.size(); }));
+  for (Socket& client : clients) net::write(client, net::buffer(request("/v1/stream")));
+  std::vector<std::size_t> opened;  // since the work before
+  std::function<void()> work = [&, last = std::size_t{0}]() mutable {
+    opened.push_back(admission.requests.size() - std::exchange(last, admission.requests.size()));
+    if (last < clients.size()) net::post(context, [&] { work(); });
+  };
+  net::post(context, [&] { work(); });
+  REQUIRE(eventually([&] { return stats.connections.value() == 5; }));
+  CHECK(std::ranges::max(opened) == 1);
 }
 
 TEST_CASE_METHOD(ServerFixture, "a client that connects during a drain receives 503") {

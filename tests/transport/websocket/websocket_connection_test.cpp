@@ -10,6 +10,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/masked.h"
 #include "transport/net/spawn.h"
+#include "transport/net/turns.h"
 
 using namespace millrace;
 using test::masked;
@@ -139,6 +140,7 @@ TEST_CASE_METHOD(ConnectionFixture,
   }
   begin(await_more(*connection));
   CHECK(read() == "last");
+  CHECK(read().empty());  // the end waits for a turn
   const auto end = connection->next();
   CHECK(std::get<Connection::Ended>(*end).how == Connection::Ended::How::half_closed);
 }
@@ -193,6 +195,33 @@ TEST_CASE_METHOD(ConnectionFixture, "bytes that wait for the next turn are unexa
   CHECK(read() == "two");
   CHECK(connection->unexamined() == 0);
   CHECK(connection->examined() == masked(0x82, "onetwo").size() + masked(0x82, "").size());
+}
+
+TEST_CASE_METHOD(ConnectionFixture,
+                 "the first input of a connection waits for a turn and later input does not") {
+  for (const bool is_first : {true, false}) {
+    bool begun = false, came_first = false;
+    REQUIRE_FALSE(connection->next());
+    begin(await_turn(*connection, begun));
+    net::write(peer, net::buffer(masked(0x82, "x")));
+    Turns::Turn other(context.get_executor());
+    other.end_early([&] { came_first = !begun; });
+    settle();
+    CHECK(begun);
+    CHECK(came_first == is_first);
+    REQUIRE(connection->next());
+  }
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "the end of a lost connection waits for a turn") {
+  CHECK(read().empty());
+  peer.close();
+  settle();
+  CHECK_FALSE(connection->next());
+  begin(await_more(*connection));
+  const auto received = connection->next();
+  REQUIRE(received);
+  CHECK(std::holds_alternative<Connection::Ended>(*received));
 }
 
 TEST_CASE_METHOD(ConnectionFixture,
