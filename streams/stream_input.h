@@ -66,7 +66,8 @@ class StreamInput {
   // For protocols with credit, which are never paused: the number of client frames that the stream
   // can accept now. If it is 0, ClientOutput::credit_available() follows when it is positive.
   virtual std::uint64_t credit() const = 0;
-  // True if more events wait than a client that respects paused() and its credit can send.
+  // True if more events, or rejections, wait than a client that respects paused() and its credit
+  // can cause.
   virtual bool overrun() const = 0;
 
   // Time has passed. Called repeatedly while paused().

@@ -15,6 +15,7 @@
 #include "schemas/worker_protocol.h"
 #include "service/config/descriptors.h"
 #include "streams/frames/frame_buffer.h"
+#include "streams/resume/resumable_stream.h"
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
@@ -79,13 +80,16 @@ std::size_t input_bytes(const PipelineOptions& pipeline) {
          (has_detector ? VoiceDetector::bytes(pipeline.frames.rate) : 0);
 }
 
-// The most frame memory of one stream, in whole blocks: the frames that it may hold, the converted
+// The most frame memory of one stream, in whole blocks: the frames that it may hold, also while its
+// client must acknowledge messages (ResumableStream::Settings::held), the converted
 // message that exceeded this limit, the next incoming message, and the bytes read after it.
 std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
   const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.width());
   const std::size_t buffers = pipeline.shed_after ? 2 : 1;
-  const std::size_t held = product({pipeline.stream_frames + pipeline.pause_frames, frame});
+  const auto kept = static_cast<std::size_t>(kept_seconds(pipeline) * pipeline.frames.rate);
+  const std::size_t held =
+      product({std::max(pipeline.stream_frames + pipeline.pause_frames, kept), frame});
   const std::size_t most = message + converted_bytes(pipeline.frames, message) +
                            (2 * buffers + 1) * block + ReadBuffer::size;
   return sum(held, most);
@@ -132,7 +136,8 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, sum(row_bytes, post_bytes(pipeline))}),
-          .results = product({streams, limits.send_buffer + stream_room + limits.resume_buffer}),
+          .results = product({streams, limits.send_buffer + stream_room + limits.resume_buffer +
+                                           ResumableStream::excess}),
           .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
           .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};
 }
@@ -144,6 +149,13 @@ std::size_t MemoryBounds::all() const {
   for (const std::size_t part : {frames, rows, slabs, results, streams, recording, sockets})
     all = sum(all, part);
   return all;
+}
+
+// The place from which a stream can be continued moves before its client waits: 20 s are more than
+// a segment that is computed again.
+double kept_seconds(const PipelineOptions& pipeline) {
+  constexpr double segment = 20;
+  return segment + (2 * pipeline.chunk.width() + pipeline.chunk.spec.step) / pipeline.frames.rate;
 }
 
 std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }

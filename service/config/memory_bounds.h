@@ -26,6 +26,10 @@ struct MemoryBounds {
 // The credits of a worker that does not choose a number.
 inline constexpr std::uint32_t default_credits = 2;
 
+// The time of frames that the client of a stream with `resume` keeps, and that its stream may hold
+// while the client must acknowledge messages: the acknowledgement comes after these frames.
+double kept_seconds(const PipelineOptions& pipeline);
+
 // The most memory of a stream besides its frames, its results, and the conversion and detector that
 // it has from the start. docs/sizing.md has the figure.
 std::size_t bare_stream_bytes();

@@ -114,6 +114,7 @@ void IoThread::apply_posted_pressure() {
   limits_.message_idle =
       closes_idle ? configured_.ping + configured_.close : configured_.message_idle;
   if (!closes_idle) return largest_stream_bytes_.store(0, std::memory_order_relaxed);
+  if (action == Overload::reset_largest) end_oldest_over();
   Stream* largest = admission_->table().largest();
   if (evicts_largest && action == Overload::reset_largest && largest) {
     const std::string held = std::to_string(largest->reclaimable());
@@ -123,6 +124,16 @@ void IoThread::apply_posted_pressure() {
     largest = admission_->table().largest();
   }
   largest_stream_bytes_.store(largest ? largest->reclaimable() : 0, std::memory_order_relaxed);
+}
+
+void IoThread::end_oldest_over() {
+  ResumableStreams& streams = admission_->resumables();
+  ResumableStream* const oldest = streams.oldest_over();
+  if (!oldest) return;
+  log_.warning("messages of an ended stream dropped: memory is short",
+               {{"stream", oldest->stream().settings().name},
+                {"bytes", std::to_string(oldest->kept_bytes())}});
+  streams.remove(*oldest);
 }
 
 // Half is for frames. The other half is for unread bytes, divided among the connections.

@@ -91,6 +91,7 @@ class IoThread {
 
  private:
   void apply_posted_pressure();
+  void end_oldest_over();
   void limit_memory(std::uint64_t spare);
   Task<> measure_lag();
   Task<> hand_over_records();

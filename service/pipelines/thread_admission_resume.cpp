@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/json_text.h"
+#include "service/config/memory_bounds.h"
 #include "service/log/wall_clock.h"
 #include "service/pipelines/thread_admission.h"
 #include "streams/intake.h"
@@ -13,9 +14,6 @@
 namespace millrace {
 namespace {
 
-// A client keeps this time of frames, and the longest row: more than a segment that is computed
-// again, so that the place from which the stream can be continued moves before the client waits.
-constexpr double kept_seconds = 20;
 constexpr double shortest_packet = 0.0025;  // seconds, of Opus
 
 RequestError refused(unsigned status, std::string_view parameter, std::string message) {
@@ -42,11 +40,6 @@ std::size_t parameters_of(StreamRequest request) {
   return std::hash<std::string>()(stream_target(request));
 }
 
-double kept_time(const PipelineOptions& options) {  // in seconds
-  const Spec& spec = options.chunk.spec;
-  return kept_seconds + (2 * options.chunk.width() + spec.step) / options.frames.rate;
-}
-
 // Why the request cannot continue the stream.
 std::optional<RequestError> misfit(const ResumableStream& stream, const StreamRequest& request) {
   if (parameters_of(request) != stream.parameters())
@@ -57,7 +50,7 @@ std::optional<RequestError> misfit(const ResumableStream& stream, const StreamRe
 }
 
 std::uint64_t kept_frames(const PipelineOptions& options, const ClientFormat& format) {
-  const double seconds = kept_time(options);
+  const double seconds = kept_seconds(options);
   const bool is_opus = format.format == SampleFormat::opus;
   return static_cast<std::uint64_t>(
       std::ceil(seconds * (is_opus ? 1 / shortest_packet : format.rate)));
@@ -184,7 +177,7 @@ std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(ResumableStream
   opening.flushed = from.flushed;
   opening.buffer = thread_.shared.resume_buffer;
   opening.keep = kept_frames(options, format);
-  opening.held = static_cast<std::size_t>(kept_time(options) * options.frames.rate *
+  opening.held = static_cast<std::size_t>(kept_seconds(options) * options.frames.rate *
                                           static_cast<double>(options.frames.bytes()));
   return std::make_unique<ResumableStream>(opening, resumables_);
 }

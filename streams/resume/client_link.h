@@ -52,7 +52,7 @@ class ClientLink final : public StreamInput {
     if (Stream* stream = used()) stream->reject_command(code, message, now);
   }
   void fail(ErrorCode code, std::string_view message, Time now) override {
-    if (owner_) owner_->stream_->fail(code, message, now);
+    if (owner_) owner_->fail(code, message, now);
   }
   void drain(Time now) override {
     if (owner_) owner_->stream_->drain(now);
@@ -62,7 +62,7 @@ class ClientLink final : public StreamInput {
   }
   bool paused() const override { return owner_ && owner_->paused(); }
   std::uint64_t credit() const override { return owner_ ? owner_->stream_->credit() : 0; }
-  bool overrun() const override { return owner_ && owner_->stream_->overrun(); }
+  bool overrun() const override { return owner_ && owner_->overrun(); }
   void tick(Time now) override {
     if (owner_) owner_->stream_->tick(now);
   }

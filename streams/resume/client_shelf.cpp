@@ -51,17 +51,13 @@ void ClientShelf::add(Kept message) {
   if (counts) ++results_;
 }
 
-void ClientShelf::give(std::size_t i, ClientOutput& client) const {
-  const Kept& kept = messages_[i];
-  MessageNumber number{.n = first_ + i};
+void ClientShelf::give(std::uint64_t n, ClientOutput& client) const {
+  assert(n >= first_ && n < next());
+  const Kept& kept = messages_[n - first_];
+  MessageNumber number{.n = n};
   if (const auto* result = std::get_if<Result>(&kept)) number.point = result->point;
   client.number(number);
   std::visit(Giver{client}, kept);
-}
-
-void ClientShelf::give_from(std::uint64_t n, ClientOutput& client) const {
-  assert(n >= first_ && n <= next());
-  for (std::size_t i = n - first_; i < messages_.size(); ++i) give(i, client);
 }
 
 void ClientShelf::acknowledge(std::uint64_t n) {

@@ -52,10 +52,8 @@ class ClientShelf {
   explicit ClientShelf(std::uint64_t first) : first_(first) {}
 
   void add(Kept message);
-  // Gives the message added last to the client.
-  void give_last(ClientOutput& client) const { give(messages_.size() - 1, client); }
-  // Gives the client all messages from number `n` on, which is in [first(), next()].
-  void give_from(std::uint64_t n, ClientOutput& client) const;
+  // Gives the client the message with number `n`, which is in [first(), next()).
+  void give(std::uint64_t n, ClientOutput& client) const;
   // The client has the messages before number `n`, which is at most next().
   void acknowledge(std::uint64_t n);
   void clear() { acknowledge(next()); }
@@ -68,8 +66,6 @@ class ClientShelf {
   bool empty() const { return messages_.empty(); }
 
  private:
-  void give(std::size_t i, ClientOutput& client) const;
-
   std::uint64_t first_;
   Ring<Kept> messages_;
   std::size_t results_ = 0;

@@ -19,6 +19,7 @@ ResumableStream::ResumableStream(const Settings& settings, ResumeHome& home)
     : settings_(settings),
       home_(home),
       shelf_(settings.n),
+      next_given_(settings.n),
       given_(settings.epoch),
       used_(std::max(settings.epoch, 1u) - 1) {}
 
@@ -79,16 +80,18 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
     n = std::max(n, shelf_.first());
     if (n > shelf_.first()) full_since_.reset();
     if (full_since_) *full_since_ += now - lost_at;
-    shelf_.acknowledge(n);
+    has_acknowledged(n);
+    next_given_ = n;
     given_ = epoch + 1;
     // The client has the results before these, even if their connection did not report it.
     if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
     repeated_ = shelf_.results() - unreported_;
 
     auto link = std::make_unique<ClientLink>(*this, epoch);
-    greet(client, n, token, resumed);
+    greet(client, token, resumed);
     client_ = &client;
     link_ = link.get();
+    give_some();
     stream_->written(0, now);  // it may give rows to the lane again
     check_stall(now);          // the connections may be shorter than the time between two checks
     return StreamHandle(link.release());
@@ -98,7 +101,7 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
   }
 }
 
-void ResumableStream::greet(ClientOutput& client, std::uint64_t n, std::string_view token,
+void ResumableStream::greet(ClientOutput& client, std::string_view token,
                             std::optional<bool> resumed) {
   const Stream::Received received = stream_->received();
   client.ready({.stream = stream_->settings().name,
@@ -111,15 +114,18 @@ void ResumableStream::greet(ClientOutput& client, std::uint64_t n, std::string_v
                 .resume = token,
                 .resumed = resumed});
   if (stream_->has_goaway() && !over_) client.goaway();
-  shelf_.give_from(n, client);
 }
 
 void ResumableStream::keep(ClientShelf::Kept message) {
   const bool needed = needs_acknowledgement();
   shelf_.add(std::move(message));
   if (!client_) return;
-  shelf_.give_last(*client_);
+  give_some();
   if (!needed && needs_acknowledgement() && stream_->paused()) client_->resume();
+}
+
+void ResumableStream::give_some() {
+  while (client_ && !has_given_all() && !client_->full()) give_next();
 }
 
 void ResumableStream::result(const ResultHead& head, const Answer& answer) {
@@ -130,7 +136,7 @@ void ResumableStream::result(const ResultHead& head, const Answer& answer) {
   const ResumePoint point = stream_->resume_point();
   ++unreported_;
   keep(ClientShelf::Result{head, answer, point});
-  if (client_) acknowledged_ = point;
+  if (client_ && has_given_all()) acknowledged_ = point;
 }
 
 void ResumableStream::message(const MessageHead& head, const Answer& message) {
@@ -147,7 +153,9 @@ void ResumableStream::flushed(std::uint64_t mark, std::uint64_t seq) {
 }
 
 void ResumableStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  const std::size_t before = shelf_.bytes();
   keep(ClientShelf::Rejected{code, std::string(message), frames});
+  if (needs_acknowledgement()) rejected_bytes_ += shelf_.bytes() - before;
 }
 
 void ResumableStream::warning(ErrorCode code, std::string_view message) {
@@ -170,7 +178,7 @@ void ResumableStream::closed(std::uint64_t frames, std::uint64_t chunks, bool dr
 
 void ResumableStream::drop_queued() {
   if (over_) return;
-  shelf_.clear();
+  has_acknowledged(shelf_.next());
   if (client_) client_->drop_queued();
 }
 
@@ -191,12 +199,26 @@ void ResumableStream::used(std::uint32_t epoch) {
   has_input_ = true;
 }
 
+// The connection's fault: it ends with the error. The messages before it, which the client may not
+// have room for, wait for the next one.
+void ResumableStream::fail(ErrorCode code, std::string_view message, Time now) {
+  next_given_ = over_ ? std::max(next_given_, shelf_.next() - 1) : shelf_.next();
+  stream_->fail(code, message, now);
+  while (client_ && !has_given_all()) give_next();
+}
+
+void ResumableStream::has_acknowledged(std::uint64_t n) {
+  shelf_.acknowledge(n);
+  next_given_ = std::max(next_given_, n);
+  if (!needs_acknowledgement()) rejected_bytes_ = 0;
+}
+
 void ResumableStream::acknowledge(std::uint64_t n, Time now) {
-  if (n > shelf_.next())
+  if (n > next_given_)
     return stream_->fail(ErrorCode::schema, "ack: no message has this number yet", now);
   if (n <= shelf_.first()) return;
   const bool was_full = full();
-  shelf_.acknowledge(n);
+  has_acknowledged(n);
   full_since_.reset();
   if (was_full && !full()) stream_->written(0, now);
 }
@@ -218,7 +240,7 @@ void ResumableStream::check_stall(Time now) {
 }
 
 void ResumableStream::send_ack(Time now) {
-  if (now - acknowledged_at_ < ack_period) return;
+  if (now - acknowledged_at_ < ack_period || !has_given_all()) return;
   const ResumePoint point = stream_->resume_point();
   stream_->forget_before(point);
   if (point == acknowledged_) return;
@@ -236,6 +258,7 @@ void ResumableStream::report_written(std::size_t results, Time now) {
 void ResumableStream::written(std::size_t results, Time now) {
   const std::size_t repeated = std::min(results, repeated_);
   repeated_ -= repeated;
+  give_some();
   report_written(results - repeated, now);
 }
 

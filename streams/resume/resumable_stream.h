@@ -37,15 +37,20 @@ class ResumeHome {
 // client acknowledges them. A connection receives a StreamHandle from attach(), which ends with the
 // connection. Without a connection the stream continues: its results are kept.
 //
+// A connection is given messages, in order, only while it is not full(). So it has few that are
+// kept here too, also after attach().
+//
 // While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
 // the client then acknowledges nothing for `stall`, the stream fails. This time continues over the
 // client's connections; time without a connection does not count. Until then its client is read
 // while the stream holds less than `held` bytes: the acknowledgement comes after frames. It is not
-// read while 1 MiB more is kept, because each of its messages may be rejected.
+// read after rejections of `excess` bytes more, because each of its messages may be rejected.
 //
 // Confined to one thread.
 class ResumableStream final : public ClientOutput {
  public:
+  static constexpr std::size_t excess = 64 << 10;  // bytes
+
   struct Settings {
     StreamKey key{};
     std::size_t parameters = 0;    // a hash of the parameters that it was opened with
@@ -75,6 +80,9 @@ class ResumableStream final : public ClientOutput {
   std::size_t parameters() const { return settings_.parameters; }
   std::uint32_t opening() const { return settings_.opening; }
   Stream& stream() const { return *stream_; }
+  // The stream has ended or failed: its last messages wait to be acknowledged.
+  bool is_over() const { return over_; }
+  std::size_t kept_bytes() const { return shelf_.bytes(); }
   // Since when it has had no connection; nullopt while it has one.
   std::optional<Time> detached_since() const { return detached_since_; }
 
@@ -87,7 +95,7 @@ class ResumableStream final : public ClientOutput {
 
   // Connects the stream to a client, after its token with this epoch was checked. A connection that
   // still stands receives the error `conflict`. The client receives `ready` with `token`, the next
-  // one, and the messages from number `n` on, which fits. `resumed`: see StreamReady. The handle
+  // one, then the messages from number `n` on, which fits. `resumed`: see StreamReady. The handle
   // ends with the connection; `client` outlives it.
   StreamHandle attach(ClientOutput& client, std::uint32_t epoch, std::uint64_t n,
                       std::string_view token, std::optional<bool> resumed, Time now);
@@ -111,25 +119,33 @@ class ResumableStream final : public ClientOutput {
 
  private:
   friend class ClientLink;
-  static constexpr std::size_t excess = 1 << 20;  // bytes
 
-  // Gives a new connection `ready` and the messages from number `n` on.
-  void greet(ClientOutput& client, std::uint64_t n, std::string_view token,
-             std::optional<bool> resumed);
+  // Gives a new connection `ready`.
+  void greet(ClientOutput& client, std::string_view token, std::optional<bool> resumed);
   void keep(ClientShelf::Kept message);
+  // Gives the connection the next messages that it has room for.
+  void give_some();
+  void give_next() {
+    shelf_.give(next_given_, *client_);
+    ++next_given_;
+  }
+  bool has_given_all() const { return next_given_ == shelf_.next(); }
+  void has_acknowledged(std::uint64_t n);
   bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
   // A connection that still stands receives the error `conflict`, and is no longer used.
   void take_from_client();
   // From the link of the current connection.
   void used(std::uint32_t epoch);
+  void fail(ErrorCode code, std::string_view message, Time now);
   void acknowledge(std::uint64_t n, Time now);
   void check(Time now);
   void check_stall(Time now);
   bool paused() const {
     const bool waits =
         needs_acknowledgement() && stream_->held_bytes() < settings_.held && !stream_->overrun();
-    return (stream_->paused() && !waits) || shelf_.bytes() >= settings_.buffer + excess;
+    return (stream_->paused() && !waits) || rejected_bytes_ >= excess;
   }
+  bool overrun() const { return stream_->overrun() || rejected_bytes_ >= excess; }
   void written(std::size_t results, Time now);
   void connection_ended(ConnectionEnd how, Time now);
   void report_written(std::size_t results, Time now);
@@ -143,10 +159,12 @@ class ResumableStream final : public ClientOutput {
   ClientLink* link_ = nullptr;      // the connection's handle; null in the same cases
   StreamHandle handle_;
   Stream* stream_ = nullptr;
-  std::uint32_t given_ = 0;  // the epoch of the newest token
-  std::uint32_t used_ = 0;   // the highest epoch that was used
-  bool has_input_ = false;   // something was received since it was opened here
-  bool over_ = false;        // error() or closed() was called
+  std::uint64_t next_given_;        // the number of the message to give next to the connection
+  std::size_t rejected_bytes_ = 0;  // of rejections while it needs an acknowledgement
+  std::uint32_t given_ = 0;         // the epoch of the newest token
+  std::uint32_t used_ = 0;          // the highest epoch that was used
+  bool has_input_ = false;          // something was received since it was opened here
+  bool over_ = false;               // error() or closed() was called
   std::optional<Time> detached_since_;
   // Since when the client has had to acknowledge, moved by the time without a connection.
   std::optional<Time> full_since_;

@@ -38,6 +38,12 @@ void ResumableStreams::end_waiting(const DetachedList::Entry& entry) {
   if (stream && stream->detached_since() == entry.since) remove(*stream);
 }
 
+ResumableStream* ResumableStreams::oldest_over() const {
+  for (const auto& [since, stream] : detached_)
+    if (stream->is_over()) return stream;
+  return nullptr;
+}
+
 void ResumableStreams::drain() {
   draining_ = true;
   while (!detached_.empty()) remove(*detached_.begin()->second);

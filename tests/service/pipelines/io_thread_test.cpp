@@ -166,6 +166,26 @@ TEST_CASE("the largest stream of the chosen thread is evicted, and the log names
                              Catch::Contains("stream=large bytes=40"));
 }
 
+TEST_CASE("if memory is short the messages of an ended stream that waits are dropped") {
+  ThreadUnderTest t;
+  t.outboxes.emplace_back(t.scope, "");
+  auto opened = t.thread->admission().open({.id = "ended", .resume = true}, t.outboxes.back());
+  REQUIRE(opened.has_value());
+  (*opened)->frames(std::vector<std::byte>(8), Clock::now());
+  (*opened)->fail(ErrorCode::values, "", Clock::now());
+  (*opened)->disconnected(ConnectionEnd::lost, Clock::now());
+  const ResumableStreams& kept = t.thread->admission().resumables();
+  t.thread->apply_pressure(Overload::close_idle, 0, false);
+  t.run();
+  CHECK(kept.oldest_over());
+  t.thread->apply_pressure(Overload::reset_largest, 0, false);
+  t.run();
+  CHECK_FALSE(kept.oldest_over());
+  opened->reset();
+  CHECK_THAT(t.logged(), Catch::Contains("messages of an ended stream dropped") &&
+                             Catch::Contains("stream=ended"));
+}
+
 TEST_CASE("a late thread still evicts its largest stream, once") {
   ThreadUnderTest t;
   t.thread->apply_pressure(Overload::reset_largest, 0, true);

@@ -35,26 +35,13 @@ TEST_CASE("the shelf gives its messages in order with their numbers") {
   CHECK(shelf.next() == 13);
 
   test::CapturedClient client;
-  shelf.give_from(7, client);
+  for (std::uint64_t n = 7; n < 13; ++n) shelf.give(n, client);
   CHECK(client.said == Said{"result 0 a", "message 0 at 0 b", "flushed 3", "rejected values 2",
                             "error internal", "closed 100 2"});
   REQUIRE(client.numbers.size() == 6);
   CHECK(client.numbers[0] == MessageNumber{.n = 7, .point = ResumePoint{.seq = 1}});
   CHECK(client.numbers[1] == MessageNumber{.n = 8});
   CHECK(client.numbers[5].n == 12);
-}
-
-TEST_CASE("the shelf gives messages from a number on, and the last one alone") {
-  Shelf shelf(0);
-  for (std::uint64_t seq = 0; seq < 3; ++seq) shelf.add(result(seq));
-  test::CapturedClient client;
-  shelf.give_from(3, client);
-  CHECK(client.said.empty());
-  shelf.give_from(1, client);
-  CHECK(client.said == Said{"result 1 ", "result 2 "});
-  shelf.give_last(client);
-  CHECK(client.said.back() == "result 2 ");
-  CHECK(client.numbers.back().n == 2);
 }
 
 TEST_CASE("the shelf keeps a message until it is acknowledged") {
@@ -64,7 +51,7 @@ TEST_CASE("the shelf keeps a message until it is acknowledged") {
   CHECK(shelf.first() == 7);
   CHECK(shelf.next() == 8);
   test::CapturedClient client;
-  shelf.give_from(7, client);
+  shelf.give(7, client);
   CHECK(client.said == Said{"result 2 "});
   shelf.acknowledge(8);
   CHECK(shelf.empty());

@@ -239,6 +239,22 @@ TEST_CASE("a client is not paused while its stream needs an acknowledgement") {
   CHECK(stream.link().stream->paused());
 }
 
+TEST_CASE("a client is not read after many rejections that it has not acknowledged") {
+  ResumedStream stream(tens, {.buffer = 1});
+  StreamInput& input = *stream.link().stream;
+  const auto reject = [&] { input.reject(ErrorCode::values, "", 0, stream.live.now); };
+  const std::size_t most = ResumableStream::excess / sizeof(ClientShelf::Kept);
+  for (std::size_t i = 0; i < most; ++i) reject();
+  CHECK_FALSE(input.paused());
+  CHECK_FALSE(input.overrun());
+  reject();
+  CHECK(input.paused());
+  CHECK(input.overrun());
+  input.acknowledge(most + 1, stream.live.now);
+  CHECK_FALSE(input.paused());
+  CHECK_FALSE(input.overrun());
+}
+
 TEST_CASE("a client that acknowledges nothing while the stream is full fails after the stall") {
   ResumedStream stream(tens, {.buffer = 1, .stall = 10s});
   stream.send(10);

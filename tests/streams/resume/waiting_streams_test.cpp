@@ -111,6 +111,18 @@ TEST_CASE_METHOD(ResumedStream, "an unknown stream is not found") {
   CHECK(home->claim(key_of(2)) == nullptr);
 }
 
+TEST_CASE_METHOD(ResumedStream, "the oldest waiting stream that is over is found") {
+  send(10);
+  CHECK(home->oldest_over() == nullptr);
+  lose();
+  CHECK(home->oldest_over() == nullptr);  // it is not over
+  live.stream.fail(ErrorCode::internal, "", live.now);
+  CHECK(home->oldest_over() == kept);
+  CHECK(kept->kept_bytes() > 0);
+  connect(1);
+  CHECK(home->oldest_over() == nullptr);
+}
+
 TEST_CASE_METHOD(ResumedStream, "a service that stops ends the waiting streams") {
   send(10);
   lose();

@@ -160,7 +160,8 @@ bool PeerStream::accepts_input(Time now) {
     context_.stats.rejected[MessageFault::rate_limit].add();
     fail(ErrorCode::too_fast,
          std::to_string(WaitingEvents::overrun) +
-             " commands wait to be processed, the most that may wait: send them more slowly",
+             " commands wait to be processed, or too many rejections to be acknowledged: send more "
+             "slowly",
          now);
   }
   return !ended_ && !closing_;

@@ -238,7 +238,8 @@ TEST_CASE_METHOD(OpenStream, "a stream with endless commands is ended") {
   admission.streams[0].overrun = true;
   says(cp::Flush{.stream = 7});
   CHECK(wire.text ==
-        "512 commands wait to be processed, the most that may wait: send them more slowly");
+        "512 commands wait to be processed, or too many rejections to be acknowledged: send more "
+        "slowly");
   CHECK(received() == Lines{"error 7 too_fast"});
   CHECK(calls(0) == Lines{"failed too_fast", "lost clean"});
 }
