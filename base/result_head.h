@@ -26,14 +26,15 @@ struct Explanation {
   Instants at;  // up to `done`
 };
 
-// The position of a result in its stream, in frames of the pipeline.
+// The position of a result in its stream, in frames of the pipeline. `explanation` is valid during
+// the call that has the head.
 struct ResultHead {
   std::uint64_t seq = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   double rate = 16000;     // frames per second
   std::uint8_t flags = 0;  // bit i is the i-th of START RESET SEGMENT GAP LAST END ABORT
-  std::optional<Explanation> explanation{};
+  const Explanation* explanation = nullptr;  // null: not requested
 };
 
 // The first message to a client: the stream is open. The views are valid during the call.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -286,7 +287,9 @@ void Stream::deliver(const Row& row, const RowDone& done) {
                       .end = row.end(),
                       .rate = settings_.type.rate,
                       .flags = row.flags};
-      if (settings_.explain) head.explanation = {done.in_batch, done.at};
+      std::optional<Explanation> explanation;
+      if (settings_.explain)
+        head.explanation = &explanation.emplace(Explanation{done.in_batch, done.at});
       client_->result(head, done.answer);
     }
   }

@@ -1,73 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/resume/client_shelf.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace millrace {
 namespace {
 
 using Kept = ClientShelf::Kept;
 
-constexpr std::size_t kept_capacity = 64;  // messages whose memory is kept when none is left
-
-struct DataBytes {
-  std::size_t operator()(const ClientShelf::Result& one) const { return one.answer.data.size(); }
-  std::size_t operator()(const ClientShelf::Message& one) const { return one.message.data.size(); }
-  std::size_t operator()(const ClientShelf::Rejected& one) const { return one.message.size(); }
-  std::size_t operator()(const ClientShelf::Error& one) const { return one.message.size(); }
-  std::size_t operator()(const ClientShelf::Flushed&) const { return 0; }
-  std::size_t operator()(const ClientShelf::Closed&) const { return 0; }
-};
-
-std::size_t bytes_of(const Kept& kept) { return sizeof(Kept) + std::visit(DataBytes(), kept); }
+// With the header of the allocator, 2 KiB: the messages of a second, if results come every 100 ms.
+constexpr std::size_t block_size = 2031;
+constexpr std::size_t kept_capacity = 16;  // blocks whose places are kept when none is left
 
 bool is_result(const Kept& kept) {
   return std::holds_alternative<ClientShelf::Result>(kept) ||
          std::holds_alternative<ClientShelf::Message>(kept);
 }
 
+const Explanation* explanation_of(const Kept& kept) {
+  const auto* result = std::get_if<ClientShelf::Result>(&kept);
+  return result ? result->head.explanation : nullptr;
+}
+
 struct Giver {
+  const Answer& text;
   ClientOutput& client;
 
-  void operator()(const ClientShelf::Result& one) const { client.result(one.head, one.answer); }
-  void operator()(const ClientShelf::Message& one) const { client.message(one.head, one.message); }
+  void operator()(const ClientShelf::Result& one) const { client.result(one.head, text); }
+  void operator()(const ClientShelf::Message& one) const { client.message(one.head, text); }
   void operator()(const ClientShelf::Flushed& one) const { client.flushed(one.mark, one.seq); }
   void operator()(const ClientShelf::Rejected& one) const {
-    client.rejected(one.code, one.message, one.frames);
+    client.rejected(one.code, text.data, one.frames);
   }
-  void operator()(const ClientShelf::Error& one) const { client.error(one.code, one.message); }
+  void operator()(const ClientShelf::Error& one) const { client.error(one.code, text.data); }
   void operator()(const ClientShelf::Closed& one) const {
     client.closed(one.frames, one.chunks, one.drained);
   }
 };
 
-}  // namespace
-
-void ClientShelf::add(Kept message) {
-  const std::size_t bytes = bytes_of(message);
-  const bool counts = is_result(message);
-  messages_.push_back(std::move(message));
-  bytes_ += bytes;
-  if (counts) ++results_;
+template <class Value>
+void append(std::string& block, const Value& value) {
+  block.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-void ClientShelf::give(std::uint64_t n, ClientOutput& client) const {
-  assert(n >= first_ && n < next());
-  const Kept& kept = messages_[n - first_];
+}  // namespace
+
+void ClientShelf::add(const Kept& message, const Answer& text) {
+  const Explanation* explanation = explanation_of(message);
+  const std::size_t size =
+      sizeof(Record) + text.data.size() + (explanation ? sizeof *explanation : 0);
+  if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < size) {
+    std::string block;
+    block.reserve(std::max(size, block_size));
+    if (empty()) blocks_.clear();  // the one block is too short
+    blocks_.push_back(std::move(block));
+  }
+  std::string& block = blocks_.back();
+  if (has_given_all()) {
+    given_block_ = blocks_.size() - 1;
+    given_at_ = block.size();
+  }
+  append(block, Record{size, message, text.kind, text.endpoint});
+  block.append(text.data);
+  if (explanation) append(block, *explanation);
+  ++count_;
+  bytes_ += size;
+  if (is_result(message)) ++results_;
+}
+
+ClientShelf::Record ClientShelf::record_at(const char* at) {
+  Record record;
+  std::memcpy(&record, at, sizeof record);
+  return record;
+}
+
+void ClientShelf::give(std::uint64_t n, const Kept& message, const Answer& text,
+                       ClientOutput& client) {
   MessageNumber number{.n = n};
-  if (const auto* result = std::get_if<Result>(&kept)) number.point = result->point;
+  if (const auto* result = std::get_if<Result>(&message)) number.point = result->point;
   client.number(number);
-  std::visit(Giver{client}, kept);
+  std::visit(Giver{text, client}, message);
+}
+
+void ClientShelf::give_next(ClientOutput& client) {
+  assert(!has_given_all());
+  const char* at = &blocks_[given_block_][given_at_];
+  Record record = record_at(at);
+  const char* end = at + record.size;
+  Explanation explanation;
+  if (explanation_of(record.message)) {
+    end -= sizeof explanation;
+    std::memcpy(&explanation, end, sizeof explanation);
+    std::get<Result>(record.message).head.explanation = &explanation;
+  }
+  const Answer text{record.kind, std::string(at + sizeof record, end), record.endpoint};
+  give(given_, record.message, text, client);
+  seek_next(record.size);
+}
+
+void ClientShelf::seek(std::uint64_t n) {
+  assert(n >= first_ && n <= next());
+  given_ = first_;
+  given_block_ = 0;
+  given_at_ = begin_;
+  while (given_ < n) seek_next(record_at(&blocks_[given_block_][given_at_]).size);
+}
+
+void ClientShelf::seek_next(std::size_t bytes) {
+  ++given_;
+  given_at_ += bytes;
+  if (given_at_ < blocks_[given_block_].size()) return;
+  ++given_block_;
+  given_at_ = 0;
 }
 
 void ClientShelf::acknowledge(std::uint64_t n) {
   assert(n <= next());
-  for (; first_ < n; ++first_) {
-    const Kept kept = messages_.pop_front();
-    bytes_ -= bytes_of(kept);
-    if (is_result(kept)) --results_;
+  for (; first_ < n; ++first_, --count_) {
+    std::string& block = blocks_.front();
+    const Record record = record_at(&block[begin_]);
+    bytes_ -= record.size;
+    if (is_result(record.message)) --results_;
+    begin_ += record.size;
+    if (begin_ < block.size()) continue;
+    begin_ = 0;
+    if (blocks_.size() > 1 || block.capacity() > block_size) {
+      blocks_.pop_front();
+      if (given_block_ > 0) --given_block_;
+    } else {
+      block.clear();  // the next message reuses it
+    }
   }
-  if (messages_.empty() && messages_.capacity() > kept_capacity) messages_ = {};
+  if (given_ <= first_) {
+    given_ = first_;
+    given_block_ = 0;
+    given_at_ = begin_;
+  }
+  if (empty() && blocks_.capacity() > kept_capacity) blocks_ = {};
 }
 
 }  // namespace millrace

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <variant>
 
 #include "base/answer.h"
@@ -16,17 +16,16 @@
 namespace millrace {
 
 // The messages of one stream that its client has not acknowledged, in their order. Each has a
-// number, counted over the life of the stream. Confined to one thread.
+// number, counted over the life of the stream. A connection is given them one by one. They lie in
+// blocks of memory, which are freed when their messages are acknowledged. Confined to one thread.
 class ClientShelf {
  public:
   struct Result {
     ResultHead head;
-    Answer answer;
     ResumePoint point;
   };
   struct Message {
     MessageHead head;
-    Answer message;
   };
   struct Flushed {
     std::uint64_t mark = 0;
@@ -34,42 +33,71 @@ class ClientShelf {
   };
   struct Rejected {
     ErrorCode code{};
-    std::string message;
     std::uint64_t frames = 0;
   };
   struct Error {
     ErrorCode code{};
-    std::string message;
   };
   struct Closed {
     std::uint64_t frames = 0;
     std::uint64_t chunks = 0;
     bool drained = false;
   };
+  // A message without its text.
   using Kept = std::variant<Result, Message, Flushed, Rejected, Error, Closed>;
 
   // `first`: the number of the first message.
-  explicit ClientShelf(std::uint64_t first) : first_(first) {}
+  explicit ClientShelf(std::uint64_t first) : first_(first), given_(first) {}
 
-  void add(Kept message);
-  // Gives the client the message with number `n`, which is in [first(), next()).
-  void give(std::uint64_t n, ClientOutput& client) const;
+  // `text`: the answer, the message of the worker, or the text of the error. Has no effect if it
+  // throws std::bad_alloc.
+  void add(const Kept& message, const Answer& text = {});
+  // Gives the client the next message. Requires: !has_given_all().
+  void give_next(ClientOutput& client);
+  // The same for the message that was added last, with the same values, if it is the next one.
+  void give_last(const Kept& message, const Answer& text, ClientOutput& client) {
+    give(next() - 1, message, text, client);
+    given_ = next();
+  }
+  // The message to give next is number `n`, which is in [first(), next()].
+  void seek(std::uint64_t n);
   // The client has the messages before number `n`, which is at most next().
   void acknowledge(std::uint64_t n);
-  void clear() { acknowledge(next()); }
 
-  std::uint64_t first() const { return first_; }                    // number of the oldest one
-  std::uint64_t next() const { return first_ + messages_.size(); }  // number of the next one
+  std::uint64_t first() const { return first_; }          // number of the oldest one
+  std::uint64_t next() const { return first_ + count_; }  // number of the next one
+  std::uint64_t given() const { return given_; }          // number of the one to give next
+  bool has_given_all() const { return given_ == next(); }
   // The results, and messages of workers, that are kept.
   std::size_t results() const { return results_; }
   std::size_t bytes() const { return bytes_; }
-  bool empty() const { return messages_.empty(); }
+  static const std::size_t overhead;  // bytes of a message beside its text
+  bool empty() const { return count_ == 0; }
 
  private:
+  // The begin of each message. Its text follows, and then its explanation.
+  struct Record {
+    std::size_t size = 0;  // bytes of the whole message
+    Kept message;
+    Answer::Kind kind{};  // that of the text
+    bool endpoint = false;
+  };
+  static_assert(std::is_trivially_copyable_v<Record>);
+
+  static Record record_at(const char* at);
+  static void give(std::uint64_t n, const Kept& message, const Answer& text, ClientOutput& client);
+  void seek_next(std::size_t bytes);
+
   std::uint64_t first_;
-  Ring<Kept> messages_;
+  std::size_t count_ = 0;
   std::size_t results_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t begin_ = 0;  // where the oldest message begins in the first block
+  std::uint64_t given_;
+  std::size_t given_block_ = 0, given_at_ = 0;  // where this message begins, if it is kept
+  Ring<std::string> blocks_;
 };
+
+inline constexpr std::size_t ClientShelf::overhead = sizeof(Record);
 
 }  // namespace millrace

@@ -19,7 +19,6 @@ ResumableStream::ResumableStream(const Settings& settings, ResumeHome& home)
     : settings_(settings),
       home_(home),
       shelf_(settings.n),
-      next_given_(settings.n),
       given_(settings.epoch),
       used_(std::max(settings.epoch, 1u) - 1) {}
 
@@ -81,8 +80,8 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
     if (n > shelf_.first()) full_since_.reset();
     if (full_since_) *full_since_ += now - lost_at;
     has_acknowledged(n);
-    next_given_ = n;
-    given_ = epoch + 1;
+    shelf_.seek(n);
+    given_ = std::max(given_, epoch + 1);  // a request may be late
     // The client has the results before these, even if their connection did not report it.
     if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
     repeated_ = shelf_.results() - unreported_;
@@ -116,16 +115,17 @@ void ResumableStream::greet(ClientOutput& client, std::string_view token,
   if (stream_->has_goaway() && !over_) client.goaway();
 }
 
-void ResumableStream::keep(ClientShelf::Kept message) {
-  const bool needed = needs_acknowledgement();
-  shelf_.add(std::move(message));
+void ResumableStream::keep(const ClientShelf::Kept& message, const Answer& text) {
+  const bool needed = needs_acknowledgement(), is_next = shelf_.has_given_all();
+  shelf_.add(message, text);
   if (!client_) return;
+  if (is_next && !client_->full()) shelf_.give_last(message, text, *client_);
   give_some();
   if (!needed && needs_acknowledgement() && stream_->paused()) client_->resume();
 }
 
 void ResumableStream::give_some() {
-  while (client_ && !has_given_all() && !client_->full()) give_next();
+  while (client_ && !shelf_.has_given_all() && !client_->full()) shelf_.give_next(*client_);
 }
 
 void ResumableStream::result(const ResultHead& head, const Answer& answer) {
@@ -135,13 +135,13 @@ void ResumableStream::result(const ResultHead& head, const Answer& answer) {
   }
   const ResumePoint point = stream_->resume_point();
   ++unreported_;
-  keep(ClientShelf::Result{head, answer, point});
-  if (client_ && has_given_all()) acknowledged_ = point;
+  keep(ClientShelf::Result{head, point}, answer);
+  if (client_ && shelf_.has_given_all()) acknowledged_ = point;
 }
 
 void ResumableStream::message(const MessageHead& head, const Answer& message) {
   ++unreported_;
-  keep(ClientShelf::Message{head, message});
+  keep(ClientShelf::Message{head}, message);
 }
 
 bool ResumableStream::full() const {
@@ -154,7 +154,7 @@ void ResumableStream::flushed(std::uint64_t mark, std::uint64_t seq) {
 
 void ResumableStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
   const std::size_t before = shelf_.bytes();
-  keep(ClientShelf::Rejected{code, std::string(message), frames});
+  keep(ClientShelf::Rejected{code, frames}, {.data = std::string(message)});
   if (needs_acknowledgement()) rejected_bytes_ += shelf_.bytes() - before;
 }
 
@@ -168,7 +168,7 @@ void ResumableStream::goaway() {
 
 void ResumableStream::error(ErrorCode code, std::string_view message) {
   over_ = true;
-  keep(ClientShelf::Error{code, std::string(message)});
+  keep(ClientShelf::Error{code}, {.data = std::string(message)});
 }
 
 void ResumableStream::closed(std::uint64_t frames, std::uint64_t chunks, bool drained) {
@@ -202,19 +202,18 @@ void ResumableStream::used(std::uint32_t epoch) {
 // The connection's fault: it ends with the error. The messages before it, which the client may not
 // have room for, wait for the next one.
 void ResumableStream::fail(ErrorCode code, std::string_view message, Time now) {
-  next_given_ = over_ ? std::max(next_given_, shelf_.next() - 1) : shelf_.next();
+  shelf_.seek(over_ ? std::max(shelf_.given(), shelf_.next() - 1) : shelf_.next());
   stream_->fail(code, message, now);
-  while (client_ && !has_given_all()) give_next();
+  while (client_ && !shelf_.has_given_all()) shelf_.give_next(*client_);
 }
 
 void ResumableStream::has_acknowledged(std::uint64_t n) {
   shelf_.acknowledge(n);
-  next_given_ = std::max(next_given_, n);
   if (!needs_acknowledgement()) rejected_bytes_ = 0;
 }
 
 void ResumableStream::acknowledge(std::uint64_t n, Time now) {
-  if (n > next_given_)
+  if (n > shelf_.given())
     return stream_->fail(ErrorCode::schema, "ack: no message has this number yet", now);
   if (n <= shelf_.first()) return;
   const bool was_full = full();
@@ -240,7 +239,7 @@ void ResumableStream::check_stall(Time now) {
 }
 
 void ResumableStream::send_ack(Time now) {
-  if (now - acknowledged_at_ < ack_period || !has_given_all()) return;
+  if (now - acknowledged_at_ < ack_period || !shelf_.has_given_all()) return;
   const ResumePoint point = stream_->resume_point();
   stream_->forget_before(point);
   if (point == acknowledged_) return;

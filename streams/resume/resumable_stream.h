@@ -122,14 +122,9 @@ class ResumableStream final : public ClientOutput {
 
   // Gives a new connection `ready`.
   void greet(ClientOutput& client, std::string_view token, std::optional<bool> resumed);
-  void keep(ClientShelf::Kept message);
+  void keep(const ClientShelf::Kept& message, const Answer& text = {});
   // Gives the connection the next messages that it has room for.
   void give_some();
-  void give_next() {
-    shelf_.give(next_given_, *client_);
-    ++next_given_;
-  }
-  bool has_given_all() const { return next_given_ == shelf_.next(); }
   void has_acknowledged(std::uint64_t n);
   bool needs_acknowledgement() const { return shelf_.bytes() >= settings_.buffer; }
   // A connection that still stands receives the error `conflict`, and is no longer used.
@@ -159,7 +154,6 @@ class ResumableStream final : public ClientOutput {
   ClientLink* link_ = nullptr;      // the connection's handle; null in the same cases
   StreamHandle handle_;
   Stream* stream_ = nullptr;
-  std::uint64_t next_given_;        // the number of the message to give next to the connection
   std::size_t rejected_bytes_ = 0;  // of rejections while it needs an acknowledgement
   std::uint32_t given_ = 0;         // the epoch of the newest token
   std::uint32_t used_ = 0;          // the highest epoch that was used

@@ -25,8 +25,7 @@ TEST_CASE("a result carries the worker's JSON as it is") {
 
 TEST_CASE("a result has the batch of its row and its times, if they were requested") {
   using namespace std::chrono_literals;
-  ResultHead explained = head;
-  explained.explanation = {
+  const Explanation explanation{
       .in_batch = {.batch = BatchId{812}, .slot = Slot{3}, .rows = 7, .trigger = Trigger::deadline},
       .at = {.arrived = Time(1s),
              .ready = Time(1s + 100us),
@@ -35,6 +34,8 @@ TEST_CASE("a result has the batch of its row and its times, if they were request
              .taken = Time(1s + 2050us),
              .done = Time(1s + 6150us),
              .written = {}}};
+  ResultHead explained = head;
+  explained.explanation = &explanation;
   std::string out;
   append_result(out, explained, {Answer::Kind::json, "1"});
   CHECK(

@@ -352,7 +352,7 @@ TEST_CASE("a stream opened anew does not repeat what its client has and is close
 TEST_CASE_METHOD(ResumedStream, "evicting a stream drops its messages and the error is kept") {
   send(20);
   answer(2);
-  CHECK(live.stream.reclaimable() > 2 * sizeof(ClientShelf::Kept));
+  CHECK(live.stream.reclaimable() > 2 * ClientShelf::overhead);
   live.stream.evict(live.now);
   lose();
   connect(1);

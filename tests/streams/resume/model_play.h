@@ -253,7 +253,7 @@ class ModelPlay {
     if (!live || !node().kept()) return;
     // Without results of rows that the lane has, and the messages of workers.
     const std::size_t most = 2 * max_ready_rows + live->lane.rows.size() / 2 + 20;
-    expect(node().kept()->reclaimable() <= rule_.kept.buffer + most * 2 * sizeof(ClientShelf::Kept),
+    expect(node().kept()->reclaimable() <= rule_.kept.buffer + most * 2 * ClientShelf::overhead,
            "a stream keeps too much");
   }
 
