@@ -17,7 +17,8 @@ namespace {
 template <class Number>
 void append_digits(std::string& out, Number value) {
   std::array<char, 32> digits;
-  out.append(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
+  const char* end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
 constexpr std::array<std::string_view, 7> flag_names{"START", "RESET", "SEGMENT", "GAP",

@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/json/parse.hpp>
 #include <cassert>
+#include <charconv>
 
 #include "schemas/json_text.h"
 #include "schemas/text.h"
@@ -217,17 +218,23 @@ void append_ack(std::string& out, const ResumePoint& point) {
 
 void append_message_number(std::string& out, const MessageNumber& number) {
   assert(out.ends_with('}'));
-  out.pop_back();
-  append_number(out += R"(,"n":)", number.n);
+  std::array<char, 160> text;  // each number has at most 20 digits
+  char* at = text.data();
+  const auto put = [&](std::string_view name, std::uint64_t value) {
+    at = std::to_chars(std::ranges::copy(name, at).out, text.end(), value).ptr;
+  };
+  put(R"(,"n":)", number.n);
   if (const auto& point = number.point) {
-    append_number(out += R"(,"ack":[)", point->seq);
-    append_number(out += ',', point->frames);
-    append_number(out += ',', point->commands);
-    append_number(out += ',', point->begin);
-    append_number(out += ',', point->skip);
-    out += ']';
+    put(R"(,"ack":[)", point->seq);
+    put(",", point->frames);
+    put(",", point->commands);
+    put(",", point->begin);
+    put(",", point->skip);
+    *at++ = ']';
   }
-  out += '}';
+  *at++ = '}';
+  out.pop_back();
+  out.append(text.data(), static_cast<std::size_t>(at - text.data()));
 }
 
 std::optional<ServerMessage> parse_server_message(std::string_view text) {
