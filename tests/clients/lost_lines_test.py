@@ -47,8 +47,9 @@ def in_real_time(audio, cut):
 
 class LostLines(Served):
     def recognise(self):
-        """Serves Moonshine so that its texts do not depend on time: each row alone, and no text before the end of a segment."""
-        self.serve(Moonshine.pipeline.replace("rows = 16", "rows = 1"))
+        """Serves Moonshine so that its texts do not depend on time: each row alone, no text before the end of a segment, and no
+        loss of a worker that is slow."""
+        self.serve(Moonshine.pipeline.replace("rows = 16", "rows = 1") + 'answer_wait = "1h"\n')
         self.worker("--every", "1000", script=ROOT / "examples" / "moonshine" / "worker.py")
 
     def texts(self, client, port, audio):
