@@ -75,11 +75,14 @@ Task<bool> WebsocketStream::open() {
 Task<bool> WebsocketStream::reconnect() {
   why_lost_ = connection_->why_lost();
   const bool closed = connection_->has_closed();
-  if (connection_->ready_at()) reconnects_.opened(*connection_->ready_at());
+  const auto ready_at = connection_->ready_at();
   connection_.reset();
   if (closed || !state_.can_resume()) give_up("");
   if (pipe_->has_ended()) co_return false;
-  reconnects_.lost(Clock::now(), state_.has_progressed());
+  if (ready_at) {  // otherwise the window continues
+    reconnects_.opened(*ready_at);
+    reconnects_.lost(Clock::now(), state_.has_progressed());
+  }
   request_.id = pipe_->name();
   std::string problem;
   int conflicts = 0;

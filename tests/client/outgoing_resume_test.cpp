@@ -12,12 +12,13 @@ namespace {
 
 struct ResumingFixture : OutgoingFixture {
   ResumingFixture() : OutgoingFixture(StreamRequest{.resume = true}) {}
+  explicit ResumingFixture(StreamPipe::Input input) : OutgoingFixture(input) {}
 
   // The service has answered an Open.
   void answer(std::uint64_t frames, std::uint64_t commands, std::optional<bool> resumed) {
     StreamReady parts{};
     cp::Ready ready{};
-    parts.frame_bytes = ready.frame_bytes = 2;
+    parts.frame_bytes = ready.frame_bytes = pipe.has_packets() ? 0 : 2;
     parts.frames = ready.frames = frames;
     parts.commands = commands;
     parts.keep = 100;
@@ -68,6 +69,21 @@ TEST_CASE_METHOD(ResumingFixture, "a stream that is resumed sends what the servi
   CHECK(sent_messages() == Words{"3 frames at 2: cc"});
   queue("dd");
   CHECK(sent_messages() == Words{"3 frames at 3: dd"});
+}
+
+TEST_CASE("packets that did not arrive are sent again with their positions") {
+  ResumingFixture opus(StreamPipe::Input::packet);
+  (void)opus.sent_messages();
+  opus.answer(0, 0, {});
+  opus.outgoing.grant(10);
+  opus.queue("abc");
+  opus.queue("d");
+  CHECK(opus.sent_messages() == Words{"3 frames at 0: abc", "3 frames at 1: d"});
+  opus.outgoing.request();
+  (void)opus.sent_messages();
+  opus.answer(1, 0, true);
+  opus.outgoing.grant(10);
+  CHECK(opus.sent_messages() == Words{"3 frames at 1: d"});
 }
 
 TEST_CASE_METHOD(ResumingFixture, "the end that the service has received is not sent again") {
@@ -133,7 +149,7 @@ TEST_CASE_METHOD(ResumingFixture, "the last message of a stream is acknowledged 
   CHECK(outgoing.is_over());
 }
 
-TEST_CASE_METHOD(ResumingFixture, "a goaway that the service repeats is one event") {
+TEST_CASE_METHOD(ResumingFixture, "a goaway that the service repeats over ZeroMQ is one event") {
   open_to_resume();
   CHECK(state.receive(cp::ToClient(cp::Goaway{})) == ResumingStream::Verdict::deliver);
   CHECK(state.receive(cp::ToClient(cp::Goaway{})) == ResumingStream::Verdict::drop);

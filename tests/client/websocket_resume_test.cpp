@@ -116,6 +116,19 @@ TEST_CASE("a stream whose service accepts it but does not answer is tried again"
   CHECK(host.connections() == 5);
 }
 
+TEST_CASE("a stream whose service never answers is lost after the window however old it is") {
+  ResumingService host({.silent = 1 << 30});
+  const ScriptedService service(host);
+  const CuttingProxy proxy(service.url(), {{.down = 60'000}});
+  Client client(proxy.url(), {.resume_window = 10ms});
+  ClientStream stream = client.open();
+  const auto talk = [&] {
+    do stream.send(bytes_in("aa"));
+    while (stream.next_until(Clock::now() + patience));
+  };
+  CHECK_THROWS_AS(talk(), ConnectionLost);
+}
+
 TEST_CASE("after a message with a wrong number the stream is resumed, but not forever") {
   ResumingService host({.wrong = 2});
   CHECK(run(host, {}).words == all);

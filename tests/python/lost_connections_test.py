@@ -74,7 +74,7 @@ class LostConnections(ClientTest):
         for stream in streams:
             stream.end()
             events = list(iter(stream.next, None))
-            self.assertEqual((events.count(Resumed(True)), events[-1]), (1, Closed(4800, 4)))
+            self.assertEqual((events.count(Resumed(True)), events[-1]), (1, Closed(4800, 3)))
         self.assertEqual(proxy.count, 4)
 
     def test_a_loss_is_logged_and_waiting_for_results_goes_on(self):
