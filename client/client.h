@@ -34,7 +34,7 @@ struct ClientSettings {
   // Time without a response after which a connection is lost. Over ws:// and wss://: the service's
   // host acknowledges none of the sent bytes, and no message or ping arrives. Over tcp://: the
   // service answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at
-  // the latest.
+  // the latest. A stream over ws:// or wss:// that can be resumed waits half as long.
   Duration silence = std::chrono::seconds(30);
   // Streams survive their connection, if the service allows it: the client connects again, and no
   // frame and no result is lost or repeated.

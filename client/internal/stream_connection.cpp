@@ -93,6 +93,7 @@ bool StreamConnection::receive_text(std::string_view text) {
   if (message->type == ServerMessage::Type::ready) return receive_ready(*message);
   const Verdict verdict = state_.receive(*message);
   if (verdict == Verdict::deliver) millrace::receive(pipe_, *message);
+  if (verdict == Verdict::taken) lose("another connection has continued the stream");
   return verdict != Verdict::invalid;
 }
 
@@ -230,6 +231,11 @@ Task<> StreamConnection::await_queued() {
   if (!woken && Clock::now() >= keepalive) co_await send(Kind::binary, "");
 }
 
+// If the stream can be resumed, being wrong costs less than waiting.
+Duration StreamConnection::longest_silence() const {
+  return state_.can_resume() ? settings_.silence / 2 : settings_.silence;
+}
+
 // A lost host acknowledges nothing; TCP alone would retry for a quarter of an hour. A stream that
 // is held up is not lost: `taking` limits it. A service that does not read still sends pings.
 Task<> StreamConnection::watch() {
@@ -244,7 +250,7 @@ Task<> StreamConnection::watch() {
     if (waiting == 0 || acknowledged > max_acknowledged || pipe_.held_up()) alive_at = Clock::now();
     max_acknowledged = std::max(max_acknowledged, acknowledged);
     alive_at = std::max(alive_at, connection_->last_received());
-    if (Clock::now() - alive_at > settings_.silence) lose("the service's host no longer responds");
+    if (Clock::now() - alive_at > longest_silence()) lose("the service's host no longer responds");
   }
 }
 

@@ -48,6 +48,7 @@ class StreamConnection {
   Task<> read();
   Task<> write();
   Task<> watch();
+  Duration longest_silence() const;
 
   bool receive(const Connection::Message& message);
   bool receive_text(std::string_view text);

@@ -21,7 +21,7 @@ class ClientSettings:
     keepalive: float = 10
     #: Time without a sign of life of the service after which a connection is lost. Signs of life over ws://: its
     #: host acknowledges sent bytes, or a message arrives. Over tcp://: it answers a heartbeat; the loss is detected
-    #: at most 2 s later, and after 30 s of silence at the latest.
+    #: at most 2 s later, and after 30 s of silence at the latest. A stream over ws:// that survives waits half as long.
     silence: float = 30
     #: True: streams survive their connection, if the service allows it. The client connects again, and no frame and
     #: no result is lost or repeated (``Resumed``).

@@ -30,6 +30,7 @@ class ResumingService final : public Host {
     bool resumes = true;        // false: refuses the parameter `resume`, as an older service
     int silent = 0;             // the number of later connections that get no `ready`
     std::uint64_t goaway = 1 << 30;  // the row with which the service begins to stop
+    int conflicts = 0;               // the number of later connections that lose the stream at once
     int wrong = 0;                   // the number of connections whose messages have wrong numbers
   };
 
@@ -99,6 +100,12 @@ class ResumingService final : public Host {
     }
     ready += '}';
     co_await send_text(connection, std::move(ready));
+    if (parsed->resumption && options_.conflicts-- > 0) {
+      co_await send_text(connection, R"({"type":"error","code":"conflict","message":"taken"})");
+      connection.close(4409, "");
+      co_await connection.flushed();
+      co_return;
+    }
     bool goaway = false;
     while (epoch == epoch_) {
       if (frames_ > options_.goaway && !std::exchange(goaway, true)) {

@@ -129,6 +129,12 @@ TEST_CASE("a stream whose service never answers is lost after the window however
   CHECK_THROWS_AS(talk(), ConnectionLost);
 }
 
+TEST_CASE("a stream that an older request takes from its connection is resumed") {
+  ResumingService host({.conflicts = 2});
+  CHECK(run(host, {{.down = 600}}).words == all);
+  CHECK(host.connections() == 4);
+}
+
 TEST_CASE("after a message with a wrong number the stream is resumed, but not forever") {
   ResumingService host({.wrong = 2});
   CHECK(run(host, {}).words == all);

@@ -21,6 +21,7 @@ class MessageOrder {
     deliver,
     drop,     // it was received before
     invalid,  // messages before it are missing
+    taken,    // not a message of the stream: another connection has continued it
   };
   Verdict receive(const Place& place);
 

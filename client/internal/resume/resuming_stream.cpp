@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error_code.h"
+
 namespace millrace {
 namespace {
 
@@ -21,6 +23,12 @@ bool is_token(std::string_view text) {
 bool has_place(Type type) {
   return type == Type::result || type == Type::message || type == Type::flushed ||
          type == Type::rejected || type == Type::closed;
+}
+
+// An older connection of this client may have continued the stream: a proxy sent a request twice.
+// Only this error has no number.
+bool is_conflict(std::string_view code, const std::optional<std::uint64_t>& n) {
+  return !n && code == name_of(ErrorCode::conflict);
 }
 
 }  // namespace
@@ -63,6 +71,7 @@ Resumption ResumingStream::resumption() const {
 
 ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
   if (!can_resume()) return Verdict::deliver;
+  if (message.type == Type::error && is_conflict(message.code, message.n)) return Verdict::taken;
   if (message.type == Type::ack) return receive(std::nullopt, message.point);
   if (message.type == Type::goaway) return receive_goaway();
   // An error is delivered whatever its number: messages before it may have been dropped.
@@ -89,6 +98,9 @@ struct ResumingStream::Receiver {
   Verdict operator()(const cp::Message& message) const { return numbered(message.n); }
   Verdict operator()(const cp::Rejected& rejected) const { return numbered(rejected.n); }
   Verdict operator()(const cp::Closed& closed) const { return numbered(closed.n); }
+  Verdict operator()(const cp::Error& error) const {
+    return is_conflict(error.code, error.n) ? Verdict::taken : Verdict::deliver;
+  }
   Verdict operator()(const cp::Ack& ack) const { return stream.receive(std::nullopt, ack.place); }
   Verdict operator()(const cp::Goaway& /*goaway*/) const { return stream.receive_goaway(); }
   Verdict operator()(const auto& /*other*/) const { return Verdict::deliver; }
