@@ -140,8 +140,8 @@ Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& reques
   }
   if (!found->stream || !resumables_.claim(found->token.stream))
     return open_anew({.token = found->token, .older = found->older}, request, output);
-  return connect(*found->stream, output, found->token.epoch, request.resumption->n, true,
-                 Clock::now());
+  return connect(*found->stream, output, found->token.epoch, request.resumption->n,
+                 !found->stream->is_new(), Clock::now());
 }
 
 std::optional<RequestError> ThreadAdmission::cannot_begin(const StreamRequest& request) {

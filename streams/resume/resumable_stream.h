@@ -80,6 +80,8 @@ class ResumableStream final : public ClientOutput {
   std::size_t parameters() const { return settings_.parameters; }
   std::uint32_t opening() const { return settings_.opening; }
   Stream& stream() const { return *stream_; }
+  // It was opened anew, and its client may not know that yet: it has sent nothing since.
+  bool is_new() const { return settings_.epoch > 0 && !has_input_; }
   // The stream has ended or failed: its last messages wait to be acknowledged.
   bool is_over() const { return over_; }
   std::size_t kept_bytes() const { return shelf_.bytes(); }

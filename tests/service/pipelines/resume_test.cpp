@@ -16,7 +16,7 @@ namespace {
 
 class ResumeTest : public AdmissionUnderTest {
  public:
-  ResumeTest() {
+  explicit ResumeTest(std::uint64_t connections = 3) : AdmissionUnderTest(connections) {
     shared.end_waiting = [this](const DetachedList::Entry& entry) {
       admission->resumables().end_waiting(entry);
     };
@@ -121,6 +121,37 @@ TEST_CASE_METHOD(ResumeTest, "a stream that is gone is opened anew where the cli
   CHECK(again.frames == 4);
   CHECK(again.commands == 2);
   CHECK(stats().resumed[ResumedState::lost].value() == 1);
+}
+
+TEST_CASE_METHOD(ResumeTest, "until a stream that was opened anew has input its state is lost") {
+  const std::string token = ready(open_resumable("kitchen")).resume;
+  admission->resumables().drain();
+  const Resumption from{.n = 1, .point = {.seq = 1, .frames = 4, .begin = 4}};
+  clients.back().stream.reset();
+  CHECK(ready(resume("kitchen", token, from)).resumed == false);
+  Client& second = resume("kitchen", token, from);  // the `ready` before was lost
+  const auto again = ready(second);
+  CHECK(again.resumed == false);
+  send_row(second);
+  CHECK(ready(resume("kitchen", again.resume, from)).resumed == true);
+}
+
+TEST_CASE("of ten thousand streams that wait a new one ends only the first") {
+  constexpr std::uint64_t many = 10'000;
+  ResumeTest service(many);
+  service.hub().stream_budget().set_limit(many);
+  for (std::uint64_t i = 0; i < many; ++i) {
+    auto& client = service.open_resumable("s" + std::to_string(i));
+    REQUIRE(client.stream);
+    service.send_row(client);
+    service.disconnect(client);
+  }
+  CHECK(service.stats().detached.value() == many);
+  CHECK(ResumeTest::status(service.open({.id = "new"})) == 101);
+  service.run();
+  CHECK(service.stats().detached.value() == many - 1);
+  service.admission->resumables().sweep(Clock::now() + std::chrono::seconds(16));
+  CHECK(service.stats().detached.value() == 0);
 }
 
 TEST_CASE_METHOD(ResumeTest, "a place whose frame does not have its position is refused") {
