@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "streams/resume/resumable_stream.h"
 
@@ -12,7 +13,8 @@ namespace millrace {
 class ClientLink final : public StreamInput {
  public:
   // `epoch`: that of the connection.
-  ClientLink(ResumableStream& stream, std::uint32_t epoch) : owner_(&stream), epoch_(epoch) {}
+  ClientLink(ResumableStream& stream, std::uint32_t epoch)
+      : owner_(&stream), stream_(stream.stream_), epoch_(epoch) {}
 
   // Another connection has the stream, or it is gone.
   void cut() { owner_ = nullptr; }
@@ -21,7 +23,7 @@ class ClientLink final : public StreamInput {
     if (Stream* stream = used()) stream->frames(bytes, arrived);
   }
   std::size_t piece(Bytes message) override {
-    return owner_ ? owner_->stream_->piece(message) : message.size();
+    return owner_ ? stream_->piece(message) : message.size();
   }
   void flush(std::optional<std::uint64_t> mark, Time arrived) override {
     if (Stream* stream = used()) stream->flush(mark, arrived);
@@ -55,22 +57,22 @@ class ClientLink final : public StreamInput {
     if (owner_) owner_->fail(code, message, now);
   }
   void drain(Time now) override {
-    if (owner_) owner_->stream_->drain(now);
+    if (owner_) stream_->drain(now);
   }
   void disconnected(ConnectionEnd how, Time now) override {
     if (ResumableStream* owner = std::exchange(owner_, nullptr)) owner->connection_ended(how, now);
   }
   bool paused() const override { return owner_ && owner_->paused(); }
-  std::uint64_t credit() const override { return owner_ ? owner_->stream_->credit() : 0; }
+  std::uint64_t credit() const override { return owner_ ? stream_->credit() : 0; }
   bool overrun() const override { return owner_ && owner_->overrun(); }
   void tick(Time now) override {
-    if (owner_) owner_->stream_->tick(now);
+    if (owner_) stream_->tick(now);
   }
   void check(Time now) override {
     if (owner_) owner_->check(now);
   }
   bool outlives_connection() const override { return owner_ != nullptr; }
-  bool has_ended() const override { return !owner_ || owner_->stream_->has_ended(); }
+  bool has_ended() const override { return !owner_ || stream_->has_ended(); }
   void written(std::size_t results, Time now) override {
     if (owner_) owner_->written(results, now);
   }
@@ -83,12 +85,14 @@ class ClientLink final : public StreamInput {
   // The stream that receives something of its client; null if it has another connection.
   Stream* used() {
     if (!owner_) return nullptr;
-    owner_->used(epoch_);
-    return owner_->stream_;
+    if (!std::exchange(was_used_, true)) owner_->used(epoch_);
+    return stream_;
   }
 
   ResumableStream* owner_;
+  Stream* const stream_;
   const std::uint32_t epoch_;
+  bool was_used_ = false;
 };
 
 }  // namespace millrace
