@@ -55,8 +55,8 @@ class ClientOutput {
   // Bytes that drop_queued() and the end of the connection free; 0 after error() or closed().
   virtual std::size_t reclaimable() const = 0;
 
-  // For clients that resume: the number of the message that the next call gives. It is called
-  // before each message but ready(), warning() and goaway().
+  // For clients that resume: the number of the message that the next call gives, valid until that
+  // call has returned. It is called before each message but ready(), warning() and goaway().
   virtual void number(const MessageNumber& /*number*/) {}
   // All before this place is done, and its results were given.
   virtual void acknowledged(const ResumePoint& /*point*/) {}

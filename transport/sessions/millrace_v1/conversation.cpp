@@ -82,9 +82,9 @@ void MillraceV1Conversation::send(Append append) {
 // The same for a message in the order of the stream.
 template <class Append>
 void MillraceV1Conversation::send_in_order(Append append) {
-  send([&](std::string& out) {
+  send([&, number = take_number()](std::string& out) {
     append(out);
-    if (const auto number = std::exchange(number_, {})) append_message_number(out, *number);
+    if (number) append_message_number(out, *number);
   });
 }
 
@@ -97,7 +97,7 @@ void MillraceV1Conversation::acknowledged(const ResumePoint& point) {
 }
 
 void MillraceV1Conversation::flushed(std::uint64_t mark, std::uint64_t seq) {
-  const bool numbered = number_.has_value();
+  const bool numbered = number_ != nullptr;
   send_in_order([&](std::string& out) {
     append_flushed(out, mark, numbered ? std::optional(seq) : std::nullopt);
   });
@@ -132,12 +132,13 @@ void MillraceV1Conversation::closed(std::uint64_t frames, std::uint64_t chunks, 
 
 void MillraceV1Conversation::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
+  const MessageNumber* number = take_number();
   if (queue().closing()) return;
-  queue().commit(append_answer(head, answer), true);
-  number_.reset();
+  queue().commit(append_answer(head, answer, number), true);
 }
 
 void MillraceV1Conversation::message(const MessageHead& head, const Answer& message) {
+  const MessageNumber* number = take_number();
   if (queue().closing()) return;
   std::string& out = queue().bytes();
   const bool is_binary = message.kind == Answer::Kind::bytes;
@@ -146,37 +147,37 @@ void MillraceV1Conversation::message(const MessageHead& head, const Answer& mess
         client_protocol::Message{.number = head.number,
                                  .seq = head.seq,
                                  .data = std::as_bytes(std::span(message.data)),
-                                 .n = number_ ? std::optional(number_->n) : std::nullopt})));
+                                 .n = number ? std::optional(number->n) : std::nullopt})));
   else
     append_message(out, head, message);
-  if (number_ && !is_binary) append_message_number(out, *number_);
-  number_.reset();
+  if (number && !is_binary) append_message_number(out, *number);
   queue().commit(is_binary ? Connection::Kind::binary : Connection::Kind::text, true);
 }
 
 // The answer is checked first: a message is never shorter than its answer, except for a failed row,
 // whose text is not sent.
-Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head,
-                                                       const Answer& answer) {
+Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head, const Answer& answer,
+                                                       const MessageNumber* number) {
   std::string& out = queue().bytes();
   const std::size_t begin = out.size(), longest = queue().scope().limits().max_message_sent;
   if (answer.kind == Answer::Kind::error || answer.data.size() <= longest) {
     const bool is_binary = answer.kind == Answer::Kind::bytes;
     if (is_binary)
-      append_bytes(head, answer.data);
+      append_bytes(head, answer.data, number);
     else
       append_result(out, head, answer);
-    if (number_ && !is_binary) append_message_number(out, *number_);
+    if (number && !is_binary) append_message_number(out, *number);
     if (out.size() - begin <= longest)
       return is_binary ? Connection::Kind::binary : Connection::Kind::text;
     out.resize(begin);
   }
   append_too_long(out, head);
-  if (number_) append_message_number(out, *number_);
+  if (number) append_message_number(out, *number);
   return Connection::Kind::text;
 }
 
-void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_view data) {
+void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_view data,
+                                          const MessageNumber* number) {
   const client_protocol::Result result{.seq = head.seq,
                                        .begin = head.begin,
                                        .end = head.end,
@@ -184,7 +185,7 @@ void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_vi
                                        .end_s = static_cast<double>(head.end) / head.rate,
                                        .flags = head.flags,
                                        .data = std::as_bytes(std::span(data)),
-                                       .number = number_};
+                                       .number = number ? std::optional(*number) : std::nullopt};
   const Bytes message = queue().scope().encoder().encode(result);
   queue().bytes().append(text_in(message));
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/answer.h"
 #include "schemas/client_command.h"
@@ -35,7 +36,7 @@ class MillraceV1Conversation final : public Conversation {
   void error(ErrorCode code, std::string_view message) override;
   // Also closes the connection, with 1000, or 1012 if `drained`.
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
-  void number(const MessageNumber& number) override { number_ = number; }
+  void number(const MessageNumber& number) override { number_ = &number; }
   void acknowledged(const ResumePoint& point) override;
 
  private:
@@ -43,17 +44,19 @@ class MillraceV1Conversation final : public Conversation {
   void handle_command(const Connection::Message& message);
   void apply_command(const ClientMessage& command, Time arrived);
   bool rejects_input();
-  Connection::Kind append_answer(const ResultHead& head, const Answer& answer);
-  void append_bytes(const ResultHead& head, std::string_view data);
+  Connection::Kind append_answer(const ResultHead& head, const Answer& answer,
+                                 const MessageNumber* number);
+  void append_bytes(const ResultHead& head, std::string_view data, const MessageNumber* number);
   template <class Append>
   void send(Append append);
   template <class Append>
   void send_in_order(Append append);
+  const MessageNumber* take_number() { return std::exchange(number_, nullptr); }
 
   FramesInPieces pieces_;
-  std::optional<MessageNumber> number_;  // that the next message has
-  std::uint64_t rejections_ = 0;         // messages `rejected` so far
-  bool ended_ = false;                   // the client has sent its end
+  const MessageNumber* number_ = nullptr;  // that the next message has, or null
+  std::uint64_t rejections_ = 0;           // messages `rejected` so far
+  bool ended_ = false;                     // the client has sent its end
 };
 
 }  // namespace millrace
