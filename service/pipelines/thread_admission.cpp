@@ -155,9 +155,11 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
                .epoch = anew.token.epoch,
                .opening = new_opening(),
                .opened_by = anew.token.opening};
-  // Its places are free soon: until then the new stream has more than the limits allow.
-  const bool has_places = anew.has_places();
-  if (anew.older) resumables_.remove(*anew.older);
+  // The places of the older copy are free soon, if no other stream has taken them: until then the
+  // new stream exceeds the limits.
+  const bool has_older = anew.older && resumables_.claim(anew.token.stream);
+  const bool has_places = has_older && anew.has_places();
+  if (has_older) resumables_.remove(*anew.older);
   if (!request.id.empty() && !thread_.shared.names.reserve(request.id, holder_of(opening)))
     return name_in_use();
   if (auto refused = take_places(checked->streams, has_places)) {

@@ -279,6 +279,22 @@ TEST_CASE_METHOD(ResumeTest,
   CHECK(first.received().size() == 1);  // the conflict
 }
 
+TEST_CASE_METHOD(ResumeTest, "places that another stream has taken are not given a second time") {
+  Link& worker = attach();
+  Client& first = open_resumable("kitchen");
+  send_row(first);
+  answer(worker);
+  open({.id = "garden"});
+  disconnect(first);
+  shared.end_waiting = [](const DetachedList::Entry&) {};  // its thread has not ended it yet
+  CHECK(status(open({.id = "new"})) == 101);
+  const std::string newer = shared.resume_keys.keys()->sign(
+      {.epoch = 1, .opening = 5, .stream = *shared.names.find("kitchen")->key},
+      {.name = "kitchen", .pipeline = "default", .tenant = {}}, wall_clock());
+  CHECK(status(resume("kitchen", newer)) == 503);
+  CHECK_FALSE(shared.names.find("kitchen"));
+}
+
 TEST_CASE_METHOD(ResumeTest, "a stream that waits keeps its name") {
   Client& first = open_resumable("kitchen");
   send_row(first);
