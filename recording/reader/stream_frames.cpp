@@ -7,8 +7,10 @@ namespace millrace::recording {
 
 using Kind = Event::Kind;
 
-StreamFrames::StreamFrames(Recordings& recordings, const RecordedStream& stream)
-    : reader_(recordings, stream), frame_bytes_(stream.meta.frames.bytes()) {
+StreamFrames::StreamFrames(Recordings& recordings, const StreamParts& parts, Repeated repeated)
+    : reader_(recordings, parts),
+      repeated_(repeated),
+      frame_bytes_(parts.front().meta.frames.bytes()) {
   read_on();
 }
 
@@ -22,8 +24,11 @@ bool StreamFrames::read_on() {
   return any;
 }
 
-void StreamFrames::add(const RecordedEvent& read) {
+void StreamFrames::add(RecordedEvent read) {
+  count(read);
+  if (repeated_ == Repeated::left_out && !reader_.counts_once(read)) return;
   const Event& event = read.event;
+  read.frame = frames_;
   const bool more = event.kind == Kind::frames && !events_.empty() &&
                     events_.back().event.kind == Kind::frames &&
                     events_.back().event.cause == event.cause;
@@ -42,8 +47,16 @@ void StreamFrames::add(const RecordedEvent& read) {
     pieces_.back().bytes = {pieces_.back().bytes.data(),
                             pieces_.back().bytes.size() + read.frames.size()};
   else
-    pieces_.push_back({.begin = read.frame, .bytes = read.frames});
-  frames_ = read.frame + event.count;
+    pieces_.push_back({.begin = frames_, .bytes = read.frames});
+  frames_ += event.count;
+}
+
+void StreamFrames::count(const RecordedEvent& read) {
+  if (read.event.kind == Kind::open) parts_.push_back({.number = reader_.part().meta.number});
+  if (read.event.kind != Kind::frames) return;
+  RecordedEvent once = read;
+  if (reader_.counts_once(once)) parts_.back().once += once.event.count;
+  parts_.back().all += read.event.count;
 }
 
 Bytes StreamFrames::read(std::uint64_t begin, std::uint64_t end,

@@ -55,14 +55,6 @@ std::optional<std::string> obstacle(const recording::RecordedStream& stream,
   return std::nullopt;
 }
 
-// Without the frames that the next part has again.
-recording::RecordedEvent counted_once(recording::RecordedEvent read,
-                                      const recording::JoinedReader& reader) {
-  const std::uint64_t left = reader.counts_until() - std::min(reader.counts_until(), read.position);
-  if (read.event.kind == Event::Kind::frames) shorten(read, std::min(read.event.count, left));
-  return read;
-}
-
 // Exports streams one by one. Confined to one thread.
 class Export {
  public:
@@ -81,11 +73,11 @@ class Export {
     recording::JoinedReader reader(recordings_, parts);
     StreamRecord record(parts);
     PartFiles files(folder_.get(), stream, how_);
-    while (const auto item = reader.next()) {
+    while (auto item = reader.next()) {
       record.add(*item, reader.opened_steady());
-      const auto* read = std::get_if<recording::RecordedEvent>(&*item);
-      if (read == nullptr || why) continue;
-      if (const auto added = files.add(counted_once(*read, reader)); !added) return added;
+      auto* read = std::get_if<recording::RecordedEvent>(&*item);
+      if (read == nullptr || why || !reader.counts_once(*read)) continue;
+      if (const auto added = files.add(*read); !added) return added;
     }
     if (const auto finished = files.finish(); !finished) return finished;
     const auto missing = reader.missing();

@@ -18,8 +18,8 @@
 
 namespace millrace::recordings {
 
-// A stream that a test records: the value of frame p is p + 1, in s16. Writes one slice per call of
-// slice(). Confined to one thread.
+// A stream that a test records: the value of frame p is p + 1 + `added`, in s16. Writes one slice
+// per call of slice(). Confined to one thread.
 class TestStream {
  public:
   static ChunkRule rule() { return {.spec = {.size = 4}}; }
@@ -47,7 +47,7 @@ class TestStream {
       begin_ = position_ = event.count;
     } else if (event.kind == Event::Kind::frames) {
       for (std::uint64_t i = 0; i < event.count; ++i)
-        values_.push_back(static_cast<std::int16_t>(++position_));
+        values_.push_back(static_cast<std::int16_t>(++position_ + added));
       totals_.frames += event.count;
     } else if (event.kind == Event::Kind::gap) {
       position_ += event.count;
@@ -93,6 +93,7 @@ class TestStream {
   }
 
   recording::StreamMeta meta;
+  std::uint64_t added = 0;
   std::uint32_t wrong_digest = 0;  // not 0: the recorded digest is wrong
 
  private:

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/reader/joined_reader.h"
 
-#include <algorithm>
 #include <map>
 #include <random>
 
-#include "tests/chunker/resumed_events.h"
-#include "tests/commands/recorded/recorded_directory.h"
+#include "tests/recording/reader/moved_streams.h"
 
 namespace millrace::recordings {
 namespace {
@@ -21,73 +19,6 @@ using Kind = Event::Kind;
 
 // The frames of a stream by position.
 using Frames = std::map<std::uint64_t, std::int16_t>;
-
-std::uint64_t at_most(std::mt19937_64& random, std::uint64_t most) { return random() % (most + 1); }
-
-Spec random_spec(std::mt19937_64& random) {
-  Spec spec{.size = static_cast<std::uint32_t>(1 + at_most(random, 7))};
-  spec.left = static_cast<std::uint32_t>(at_most(random, 5));
-  spec.right = static_cast<std::uint32_t>(at_most(random, 5));
-  return spec;
-}
-
-std::vector<Event> random_events(std::mt19937_64& random) {
-  std::vector<Event> events{open()};
-  for (std::uint64_t n = 3 + at_most(random, 12); n > 0; --n) {
-    const std::uint64_t kind = at_most(random, 9);
-    if (kind < 6) events.push_back(frames(1 + at_most(random, 12)));
-    if (kind == 6) events.push_back(flush());
-    if (kind == 7) events.push_back(reset());
-    if (kind == 8) events.push_back(gap(1 + at_most(random, 5)));
-    if (kind == 9) events.push_back(message());
-  }
-  events.push_back(end());
-  return events;
-}
-
-// A stream that was opened anew at random rows, some times: the events that each service had.
-struct Moved {
-  std::vector<Event> uncut;
-  std::vector<std::vector<Event>> parts{};
-  std::vector<std::uint64_t> rows{};  // at which the parts begin
-};
-
-Moved random_moves(std::mt19937_64& random, const Spec& spec) {
-  Moved moved{.uncut = random_events(random)};
-  std::vector<Event> events = moved.uncut;
-  moved.rows.push_back(0);
-  for (std::uint64_t moves = at_most(random, 3); moves > 0; --moves) {
-    const auto rows = cut(spec, events);
-    const Resumable& last = rows[at_most(random, rows.size() - 1)];
-    if (last.row.is(flag::end)) continue;
-    const std::uint64_t more = at_most(random, events.size() - last.event - 1);
-    std::vector<Event> part(events.begin(),
-                            events.begin() + static_cast<std::ptrdiff_t>(last.event + 1 + more));
-    if (part.back().kind != Kind::end) part.push_back(abort_stream());
-    moved.parts.push_back(std::move(part));
-    moved.rows.push_back(last.row.seq + 1);
-    events = events_after(last, events);
-  }
-  moved.parts.push_back(events);
-  return moved;
-}
-
-TestStream part_of(std::uint64_t number, std::uint32_t epoch, const Spec& spec,
-                   std::uint8_t key = 1) {
-  TestStream stream(number, "call");
-  stream.meta.rule = to_json(ChunkRule{.spec = spec});
-  stream.meta.resumable = recording::ResumableKey{.epoch = epoch};
-  stream.meta.resumable->stream.bytes[0] = key;
-  return stream;
-}
-
-void write(RecordedDirectory& to, TestStream& stream, const std::vector<Event>& events) {
-  auto file = to.file();
-  for (const Event& event : events)
-    stream.event(event, event.has_text() ? std::string_view("[\"a\"]") : std::string_view());
-  stream.slice(file);
-  REQUIRE(file.seal());
-}
 
 // All that a JoinedReader returns.
 struct Joined {
@@ -144,12 +75,6 @@ Frames frames_of(const std::vector<Event>& events) {
     if (event.kind == Kind::frames || event.kind == Kind::gap) position += event.count;
   }
   return all;
-}
-
-StreamParts only_stream(Recordings& recordings) {
-  auto joined = join_parts(recordings.streams());
-  REQUIRE(joined.size() == 1);
-  return joined.front();
 }
 
 }  // namespace
