@@ -115,12 +115,21 @@ OpenedStreams open_lengths(const std::string& path) {
   return std::make_shared<const ListedLengths>(std::move(lengths));
 }
 
+// False for whole streams and the chunks of RETURNN. The type of the frames matters to lengths
+// only.
+bool cuts_events(const PlanArguments& arguments) {
+  const auto rule = rule_of(arguments.spec, FrameType());
+  const bool whole = rule && !*rule;
+  return !whole && !arguments.mode.starts_with("returnn");
+}
+
 OpenedStreams open_all(const PlanArguments& arguments) {
   if (arguments.streams.empty() == arguments.lengths.empty())
     return std::string("exactly one of --streams and --lengths must be given");
   if (!arguments.lengths.empty()) return open_lengths(arguments.lengths);
   training::CatalogSettings settings;
   settings.path = arguments.streams;
+  settings.cuts_events = cuts_events(arguments);
   auto catalog = training::open_catalog(settings);
   if (!catalog) return catalog.error().message;
   return std::move(*catalog);

@@ -216,6 +216,7 @@ def open_files(
     progress: Callable[[int, int], object],
     warn: Callable[[str], object],
     extent: str,
+    cuts_events: bool,
 ) -> Catalog: ...
 def of_object(
     source: object,

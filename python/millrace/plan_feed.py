@@ -252,13 +252,18 @@ def _has_ratio(source: Any) -> bool:
     return "frames_per_entry" in given or "entries_per_frame" in given
 
 
+def _cuts_events(keys: Mapping[str, Any]) -> bool:
+    """False for whole streams and the chunks of RETURNN."""
+    return keys.get("chunk") is not None and not str(keys.get("mode")).startswith("returnn")
+
+
 def _open_part(part: Part, request: Request, element: str | None, files: list[File], progress: Progress, extent: str,
                processes: Processes | None) -> _core.Catalog:
     keys = request.keys
     if part.paths:
         return _core.open_files(part.paths, element, keys.get("dtype") or "f32", keys.get("rate"),
                                 keys.get("dim") or keys.get("channels"), keys.get("convert", False), keys.get("mapped", False),
-                                request.pipeline, files, progress, _warn, extent)
+                                request.pipeline, files, progress, _warn, extent, _cuts_events(keys))
     streams = SourceOfStreams(part.source, element)
     if not isinstance(part.source, Arrays):  # threads read them in place
         streams.read_in(processes, type(part.source).__name__)

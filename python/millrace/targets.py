@@ -211,11 +211,14 @@ class Target:
 def _begins_of(events: Iterable[tuple[str, int, int]]) -> list[int]:
     """The positions at which segments with frames follow others. The frames of events are counted without gaps."""
     begins: dict[int, int] = {}
-    gaps = 0
+    skipped = 0  # positions before a frame that are not those of frames
     for kind, count, frame in events:
-        gaps += count if kind == "gap" else 0
+        if kind == "open":  # the stream was opened anew at this position, which may lie before the frames so far
+            skipped = count - frame
+            begins = {at: begin for at, begin in begins.items() if begin <= count}
+        skipped += count if kind == "gap" else 0
         if kind in ("flush", "reset", "gap") and frame:
-            begins[frame] = frame + gaps
+            begins[frame] = frame + skipped
     return list(begins.values())
 
 

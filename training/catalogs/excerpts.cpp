@@ -59,8 +59,32 @@ std::string time_text(double seconds) {
 
 // A stream that begins there has this anyway.
 bool begins_anew(Event::Kind kind) {
-  return kind == Event::Kind::flush || kind == Event::Kind::reset || kind == Event::Kind::gap;
+  return kind == Event::Kind::flush || kind == Event::Kind::reset || kind == Event::Kind::gap ||
+         kind == Event::Kind::open;
 }
+
+// The position of an open in a stream that begins at a frame of another one, with position 0.
+class OpenPositions {
+ public:
+  // An event of the other stream, at or before its beginning here.
+  void pass(const InnerEvent& inner) {
+    if (inner.event.kind == Event::Kind::open) skipped_ = inner.event.count - inner.frame;
+    if (inner.event.kind == Event::Kind::gap) skipped_ += inner.event.count;
+  }
+  // An open behind it. The stream here may begin with frames that this part has again: then they
+  // do not count.
+  Event at(Event open, std::uint64_t begin) {
+    if (!begin_) begin_ = begin + skipped_;
+    *begin_ = std::min(*begin_, open.count);
+    open.count -= *begin_;
+    open.rows = 0;
+    return open;
+  }
+
+ private:
+  std::uint64_t skipped_ = 0;  // positions minus frames, perhaps below 0
+  std::optional<std::uint64_t> begin_;
+};
 
 }  // namespace
 
@@ -110,14 +134,20 @@ std::vector<InnerEvent> Excerpts::events_in(const Excerpt& excerpt,
   const bool is_last = end >= catalog_->frames(excerpt.stream);
   std::vector<InnerEvent> events;
   std::optional<Event> size;
+  OpenPositions positions;
   for (const InnerEvent& inner : all) {
     const Event::Kind kind = inner.event.kind;
     if (!is_last && inner.frame >= end) break;
     const bool at_begin = begin > 0 && inner.frame == begin;
-    if (inner.frame >= begin && !(at_begin && begins_anew(kind)))
-      events.push_back({inner.event, inner.frame - begin});
-    else if (kind == Event::Kind::size)
-      size = inner.event;
+    if (inner.frame >= begin && !(at_begin && begins_anew(kind))) {
+      const bool moves = begin > 0 && kind == Event::Kind::open;
+      events.push_back(
+          {moves ? positions.at(inner.event, begin) : inner.event, inner.frame - begin});
+      continue;
+    }
+    positions.pass(inner);
+    if (kind == Event::Kind::size) size = inner.event;
+    if (kind == Event::Kind::open) size.reset();
   }
   if (size) events.insert(events.begin(), {*size, 0});
   return events;

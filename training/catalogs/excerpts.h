@@ -16,8 +16,8 @@ namespace millrace::training {
 //
 // The first excerpt has the name of the stream. The others have the time of their first frame
 // behind it, as in NAME@60s. Each has the `meta` of the stream, and its own frames, entries and
-// events. It begins with fresh states: an event at its begin that only ends a segment or a run is
-// left out, and a size of bodies that was set before stays.
+// events. It begins with fresh states: an event at its begin that only ends a segment or a run, or
+// an open anew, is left out, and a size of bodies that was set before stays.
 class Excerpts final : public Catalog {
  public:
   // `streams` are ascending. `longest` = 0: streams are not divided. Requires: `longest` is a

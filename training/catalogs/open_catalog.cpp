@@ -16,8 +16,9 @@
 #include "training/catalogs/index/audio_index.h"
 #include "training/catalogs/index/missing_file.h"
 #include "training/catalogs/joined_catalog.h"
-#include "training/catalogs/recorded_catalog.h"
-#include "training/catalogs/recorded_index.h"
+#include "training/catalogs/recorded/extent.h"
+#include "training/catalogs/recorded/recorded_catalog.h"
+#include "training/catalogs/recorded/recorded_index.h"
 
 namespace millrace::training {
 namespace {
@@ -93,9 +94,11 @@ OpenedCatalog open_recordings(const std::string& path, const CatalogSettings& se
   auto opened = recorded_index(path, settings.pipeline, settings.progress);
   if (!opened) return opened.error();
   std::optional<Index> index(std::move(*opened));
-  if (!settings.extent.empty()) index = within(*index, settings.extent);
+  if (!settings.extent.empty()) index = within(*index, path, settings.extent);
   if (!index) return CatalogError{path + ": has none of the streams of the checkpoint"};
-  auto catalog = std::make_shared<RecordedCatalog>(std::move(*index), path);
+  auto catalog = std::make_shared<RecordedCatalog>(
+      std::move(*index), path,
+      settings.cuts_events ? recording::Repeated::kept : recording::Repeated::left_out);
   const FrameType& type = catalog->frame_type();
   if (!matches(type, settings)) return CatalogError{mismatch(path, type, settings)};
   if (settings.frames.value_or(type.element) != type.element)

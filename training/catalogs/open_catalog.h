@@ -69,6 +69,10 @@ struct CatalogSettings {
   bool mapped = false;
   std::string pipeline{};  // only the recordings of this pipeline; empty: all
 
+  // Recordings: the rows end where the events of a stream end them. If not, of a stream that was
+  // lost and opened anew, the frames that two parts have come once, and it has no events.
+  bool cuts_events = true;
+
   // Recordings: only the streams of a former Catalog::extent(); empty: all.
   std::string extent{};
 

@@ -18,8 +18,11 @@
 namespace millrace::training {
 
 // An event of a stream other than `frames` and `end`. `frame` is the number of frames before it,
-// without those that gaps skipped. An `open` is the first event, and only of a stream that is
-// opened anew. An `abort` is the last event, and replaces `end`.
+// without those that gaps skipped. An `abort` is the last event, and replaces `end`.
+//
+// Only recordings have an `open`, of a stream that was opened anew: the first event, or, between
+// two of its parts, a later one. The latter replaces all rows of the part before from its position
+// on, and its frames repeat those that this part has from there on.
 struct InnerEvent {
   Event event;
   std::uint64_t frame = 0;

@@ -54,6 +54,12 @@ struct DatasetKeys {
 // The type of the frames if `frames` is "auto" and a file has more than 16 bits.
 inline Element deep_frames(const DatasetKeys& keys) { return keys.dtype.value_or(Element::f32); }
 
+// True if the plan cuts streams at their events: not whole streams, and not the chunks of RETURNN.
+inline bool cuts_events(const DatasetKeys& keys) {
+  const PlanMode mode = keys.plan.mode;
+  return keys.chunk && (mode == PlanMode::stateful || mode == PlanMode::stateless);
+}
+
 // The names of all keys, in the order of the documents.
 std::vector<std::string_view> dataset_key_names();
 

@@ -39,6 +39,7 @@ OpenedCatalog open_all(const DatasetKeys& keys, const CatalogProgress& progress,
                            .channels = keys.dim ? keys.dim : keys.channels,
                            .convert = keys.convert,
                            .mapped = keys.mapped,
+                           .cuts_events = cuts_events(keys),
                            .companions = keys.companions,
                            .progress = progress,
                            .warn = warn};

@@ -119,7 +119,9 @@ std::vector<InnerEvent> ObjectCatalog::events_of(nb::handle pairs, std::uint64_t
       refuse(prefix + "must be pairs of a kind and a count, such as (\"frames\", 1600), not " +
              bytes_of(nb::repr(pair)));
     const auto known = value_named<Event::Kind>(kind);
-    if (!known || *known == Event::Kind::open) refuse(prefix + "unknown kind \"" + kind + "\"");
+    if (!known) refuse(prefix + "unknown kind \"" + kind + "\"");
+    if (*known == Event::Kind::open)
+      refuse(prefix + "\"open\" is only an event of recordings: begin with the event after it");
     if (*known == Event::Kind::frames) {
       frames += count;
       continue;

@@ -63,7 +63,7 @@ OpenedCatalog open_files(nb::iterable paths, std::optional<std::string> element,
                          std::optional<std::uint32_t> channels, bool convert, bool mapped,
                          const std::string& pipeline, nb::iterable companions,
                          const nb::callable& progress, const nb::callable& warn,
-                         const std::string& extent) {
+                         const std::string& extent, bool cuts_events) {
   training::CatalogSettings settings;
   for (const nb::handle path : paths) settings.files.push_back(bytes_of(path));
   if (settings.files.size() == 1) settings.path = std::exchange(settings.files, {}).front();
@@ -76,6 +76,7 @@ OpenedCatalog open_files(nb::iterable paths, std::optional<std::string> element,
   settings.pipeline = pipeline;
   settings.companions = sources_from(companions);
   settings.extent = extent;
+  settings.cuts_events = cuts_events;
   settings.progress = [&](std::uint64_t done, std::uint64_t total) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     progress(done, total);
@@ -222,7 +223,7 @@ void add_catalogs(nb::module_& module) {
   module.def("open_files", &open_files, nb::arg("paths"), nb::arg("element").none(),
              nb::arg("deep"), nb::arg("rate").none(), nb::arg("channels").none(),
              nb::arg("convert"), nb::arg("mapped"), nb::arg("pipeline"), nb::arg("companions"),
-             nb::arg("progress"), nb::arg("warn"), nb::arg("extent"));
+             nb::arg("progress"), nb::arg("warn"), nb::arg("extent"), nb::arg("cuts_events"));
   module.def("of_object", &of_object);
   module.def("join", &joined);
   nb::class_<training::CompanionRatio>(module, "CompanionRatio")

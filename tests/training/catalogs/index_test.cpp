@@ -80,6 +80,29 @@ TEST_CASE("an index whose events are not those of a stream is refused") {
   CHECK(!accepted({{{.kind = Kind::gap, .count = std::numeric_limits<std::uint64_t>::max()}, 0}}));
 }
 
+TEST_CASE("an index has the parts of a stream that was opened anew, and their events") {
+  const auto indexed = [](const std::vector<InnerEvent>& events, std::vector<IndexedPart> parts) {
+    IndexBuilder builder;
+    builder.add({.frames = 9, .name = "plain", .place = 1});
+    builder.add({.frames = 20, .name = "moved", .place = 2}, events, parts);
+    return Index::from(builder.finish({}, true));
+  };
+  using Kind = Event::Kind;
+  const std::vector<InnerEvent> events{{{.kind = Kind::flush}, 3},
+                                       {{.kind = Kind::open, .count = 10, .rows = 4}, 12}};
+  const std::vector<IndexedPart> parts{{2, 1, 2, 30, 12, 10}, {7, 3, 3, 8, 8, 8}};
+  const auto index = indexed(events, parts);
+  REQUIRE(index);
+  CHECK(index->parts(0).empty());
+  CHECK(index->parts(1) == parts);
+  REQUIRE(index->events(1).size() == 2);
+  CHECK(index->events(1)[1].event.rows == 4);
+  CHECK(index->events(1)[1].frame == 12);
+  CHECK_FALSE(indexed(events, {}));                              // an open, and no parts
+  CHECK_FALSE(indexed(events, {parts[0], {7, 3, 3, 8, 7, 7}}));  // 19 of 20 frames
+  CHECK_FALSE(indexed(events, {{2, 1, 2, 11, 12, 10}, {7, 3, 3, 8, 8, 8}}));  // 12 of 11 frames
+}
+
 TEST_CASE("an index whose places in files would overflow is refused") {
   const auto accepted = [](const IndexedStream& stream, std::uint32_t values) {
     IndexBuilder builder;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fstream>
 
-#include "tests/commands/recorded/recorded_directory.h"
+#include "tests/recording/reader/moved_streams.h"
 #include "tests/training/catalogs/catalog_under_test.h"
 
 namespace millrace::training {
@@ -43,6 +43,24 @@ struct Recorded {
   }
 
   RecordedDirectory directory;
+};
+
+// Stream 1 was lost at position 14, and continues at position 8 with row 2: stream 3. Its rows have
+// two frames of right context.
+struct Moved {
+  explicit Moved(int parts = 2) {
+    ::setenv("XDG_CACHE_HOME", directory.path().c_str(), 1);
+    first.meta.options = R"({"user":"ada"})";
+    write(directory, first, {open(), frames(14), abort_stream()});
+    TestStream other(2, "other");
+    write(directory, other, {open(), frames(5), end()});
+    if (parts == 2) record_last();
+  }
+  void record_last() { write(directory, last, {open(8, 2), frames(6), end()}); }
+
+  RecordedDirectory directory;
+  TestStream first = recordings::part_of(1, 0, Spec{.size = 4, .right = 2});
+  TestStream last = recordings::part_of(3, 1, Spec{.size = 4, .right = 2});
 };
 
 }  // namespace
@@ -124,6 +142,85 @@ TEST_CASE("an extent gives the former streams of a directory that was recorded i
   CHECK(read_all<std::int16_t>(*former, 1) == read_all<std::int16_t>(*after, 2));
   for (const char* extent : {"nonsense", R"({"last":2,"missing":[]})"})
     CHECK_FALSE(open_catalog({.path = directory.path(), .extent = extent}).has_value());
+}
+
+TEST_CASE(
+    "a stream that was opened anew is one stream, with the name and options of its first part") {
+  const Moved moved;
+  const auto catalog = open_good({.path = moved.directory.path()});
+  REQUIRE(catalog->size() == 2);
+  CHECK(catalog->name(0) == "call");
+  CHECK(catalog->meta(0) == R"({"user":"ada"})");
+  CHECK(catalog->name(1) == "other");
+  REQUIRE(catalog->frames(0) == 16);
+  Samples expected = positions(0, 10);
+  for (const std::int16_t value : positions(8, 6)) expected.push_back(value);
+  CHECK(read_all<std::int16_t>(*catalog, 0) == expected);
+  CHECK(read_all<std::int16_t>(*catalog, 0, 7) == expected);  // across the parts
+  const auto events = catalog->events(0);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].event.kind == Kind::open);
+  CHECK(events[0].event.count == 8);
+  CHECK(events[0].event.rows == 2);
+  CHECK(events[0].frame == 10);
+}
+
+TEST_CASE("an extent from before a stream was opened anew has its first part alone") {
+  Moved moved(1);
+  const auto before = open_good({.path = moved.directory.path()});
+  CHECK(before->frames(0) == 14);
+  moved.record_last();
+  const auto after = open_good({.path = moved.directory.path()});
+  CHECK(after->frames(0) == 16);
+  CHECK(after->extent() == R"({"last":3,"missing":[[0,0]]})");
+  const auto former = open_good({.path = moved.directory.path(), .extent = before->extent()});
+  CHECK(former->digest() == before->digest());
+  CHECK(read_all<std::int16_t>(*former, 0) == positions(0, 14));
+}
+
+TEST_CASE("a stream with a part that is being recorded is left out") {
+  Moved moved(1);
+  moved.directory.hold_writer_lock();
+  auto file = moved.directory.file();
+  moved.last.event(open(8, 2)).frames(3).slice(file);
+  RecordedDirectory::commit(file);
+  const auto catalog = open_good({.path = moved.directory.path()});
+  REQUIRE(catalog->size() == 1);
+  CHECK(catalog->name(0) == "other");
+}
+
+TEST_CASE("the parts of a stream that has not changed are not read again") {
+  Moved moved;
+  CountedSettings counted(moved.directory.path());
+  const auto before = open_good(counted.settings);
+  // Would be missing if it were read.
+  std::fstream first(moved.directory / recording::Directory::file_name(1),
+                     std::ios::in | std::ios::out | std::ios::binary);
+  const auto time =
+      std::filesystem::last_write_time(moved.directory / recording::Directory::file_name(1));
+  first.seekp(400);
+  first << "damage";
+  first.close();
+  std::filesystem::last_write_time(moved.directory / recording::Directory::file_name(1), time);
+  auto file = moved.directory.file(9);
+  TestStream more(9, "more");
+  more.event(open()).frames(1).event(end()).slice(file);
+  seal(file);
+  const auto after = open_good(counted.settings);
+  CHECK(counted.made == 2);
+  REQUIRE(after->size() == 3);
+  CHECK(after->frames(0) == before->frames(0));
+  CHECK(after->events(0).size() == 1);
+}
+
+TEST_CASE("a part that was deleted is a read error of its stream") {
+  const Moved moved;
+  const auto catalog = open_good({.path = moved.directory.path()});
+  std::filesystem::remove(moved.directory / recording::Directory::file_name(3));
+  const auto readers = catalog->reader();
+  const auto opened = readers->open(0);
+  REQUIRE(opened.has_error());
+  CHECK_THAT(opened.error().message, Catch::EndsWith("stream 3: was deleted"));
 }
 
 TEST_CASE("frames of recordings are counted without gaps, across slices") {

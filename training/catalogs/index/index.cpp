@@ -16,6 +16,7 @@ namespace {
 
 using index_records::EventRecord;
 using index_records::Head;
+using index_records::PartRecord;
 using index_records::StreamRecord;
 using index_records::WatchedRecord;
 
@@ -30,8 +31,11 @@ Head head_of(Bytes bytes) {
 std::uint64_t events_begin(const Head& head) {
   return sizeof(Head) + head.streams * sizeof(StreamRecord);
 }
-std::uint64_t watched_begin(const Head& head) {
+std::uint64_t parts_begin(const Head& head) {
   return events_begin(head) + head.events * sizeof(EventRecord);
+}
+std::uint64_t watched_begin(const Head& head) {
+  return parts_begin(head) + head.parts * sizeof(PartRecord);
 }
 std::uint64_t text_begin(const Head& head) {
   return watched_begin(head) + head.watched * sizeof(WatchedRecord);
@@ -64,13 +68,14 @@ Event event_of(const EventRecord& record) {
   return event;
 }
 
-bool is_event(const EventRecord& record, bool first) {
+// `begins`: the event may be the open of a stream that was opened anew; `moved`: also later.
+bool is_event(const EventRecord& record, bool begins, bool moved) {
   const Event event = event_of(record);
-  const bool opens =
-      first && event.opened_anew() && record.frame == 0 && event.rows < Index::most_frames;
+  const bool opens = (begins && event.opened_anew()) || (moved && event.kind == Event::Kind::open);
   const bool inner = event.kind >= Event::Kind::size && event.kind <= Event::Kind::abort &&
                      event.kind != Event::Kind::end;
-  return (opens || inner) && record.cause <= static_cast<std::uint8_t>(Cause::recorder) &&
+  return (opens || inner) && event.rows < Index::most_frames &&
+         record.cause <= static_cast<std::uint8_t>(Cause::recorder) &&
          record.count < Index::most_frames;
 }
 
@@ -80,8 +85,9 @@ bool head_is_good(Bytes bytes) {
   constexpr std::uint64_t most = std::uint64_t{1} << 48;  // so that no size below overflows
   return head.magic == index_records::magic && head.version == Index::version &&
          head.bytes == bytes.size() && head.streams < (std::uint64_t{1} << 32) &&
-         head.events < most / sizeof(EventRecord) && head.watched < most / sizeof(WatchedRecord) &&
-         head.text < most && text_begin(head) + head.text == bytes.size() &&
+         head.events < most / sizeof(EventRecord) && head.parts < most / sizeof(PartRecord) &&
+         head.watched < most / sizeof(WatchedRecord) && head.text < most &&
+         text_begin(head) + head.text == bytes.size() &&
          head.element <= static_cast<std::uint8_t>(Element::f32) && head.values > 0 &&
          head.values <= Index::most_values && head.rate > 0 && head.rate < Index::most_rate;
 }
@@ -95,6 +101,21 @@ bool place_is_good(const Head& head, const StreamRecord& record) {
          record.place < Index::most_place && record.place % 2 == 0;
 }
 
+// The frames of a stream are those of its parts.
+bool parts_are_good(Bytes bytes, const Head& head, const StreamRecord& record) {
+  if (!within(record.first_part, record.parts, head.parts)) return false;
+  std::uint64_t frames = 0;
+  for (std::uint64_t k = 0; k < record.parts; ++k) {
+    const auto part = record_at<PartRecord>(bytes, parts_begin(head), record.first_part + k);
+    if (part.once > part.counted || part.counted > part.frames ||
+        part.frames >= Index::most_frames || part.first_file >= Index::most_frames ||
+        part.last_file >= Index::most_frames)
+      return false;
+    frames += part.counted;
+  }
+  return record.parts == 0 || frames == record.frames;
+}
+
 bool records_are_good(Bytes bytes) {
   const Head head = head_of(bytes);
   for (std::uint64_t i = 0; i < head.streams; ++i) {
@@ -102,16 +123,18 @@ bool records_are_good(Bytes bytes) {
     const std::uint64_t size = std::uint64_t{record.path} + record.name + record.meta;
     if (!within(record.text, size, head.text) ||
         !within(record.first_event, record.events, head.events) ||
-        record.frames >= Index::most_frames || record.before >= Index::most_frames ||
-        record.behind >= Index::most_frames || !place_is_good(head, record))
+        !parts_are_good(bytes, head, record) || record.frames >= Index::most_frames ||
+        record.before >= Index::most_frames || record.behind >= Index::most_frames ||
+        !place_is_good(head, record))
       return false;
     std::uint64_t frame = 0;
     for (std::uint64_t k = 0; k < record.events; ++k) {
       const auto event = record_at<EventRecord>(bytes, events_begin(head), record.first_event + k);
       const bool last = k + 1 == record.events;
       const bool abort = event.kind == static_cast<std::uint8_t>(Event::Kind::abort);
-      if (!is_event(event, k == 0) || event.frame < frame || event.frame > record.frames ||
-          (abort && !last))
+      const bool begins = k == 0 && event.frame == 0;
+      if (!is_event(event, begins, record.parts > 0) || event.frame < frame ||
+          event.frame > record.frames || (abort && !last))
         return false;
       frame = event.frame;
     }
@@ -190,6 +213,17 @@ std::vector<InnerEvent> Index::events(std::uint64_t stream) const {
   return events;
 }
 
+std::vector<IndexedPart> Index::parts(std::uint64_t stream) const {
+  const StreamRecord record = stream_at(bytes_, stream);
+  std::vector<IndexedPart> parts;
+  for (std::uint64_t k = 0; k < record.parts; ++k) {
+    const auto [number, first, last, frames, counted, once] =
+        record_at<PartRecord>(bytes_, parts_begin(head_of(bytes_)), record.first_part + k);
+    parts.push_back({number, first, last, frames, counted, once});
+  }
+  return parts;
+}
+
 std::size_t Index::watched() const { return head_of(bytes_).watched; }
 
 WatchedFile Index::watched(std::size_t number) const {
@@ -230,7 +264,8 @@ void IndexBuilder::reserve(std::size_t streams, std::size_t texts) {
   text_.reserve(texts);
 }
 
-void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> events) {
+void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> events,
+                       std::span<const IndexedPart> parts) {
   digest_.add_stream(stream.frames, stream.name, stream.meta, events);
   StreamRecord record{.frames = stream.frames,
                       .place = stream.place,
@@ -244,6 +279,8 @@ void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> 
                       .name = static_cast<std::uint32_t>(stream.name.size()),
                       .meta = static_cast<std::uint32_t>(stream.meta.size()),
                       .events = static_cast<std::uint32_t>(events.size()),
+                      .first_part = static_cast<std::uint32_t>(parts_.size() / sizeof(PartRecord)),
+                      .parts = static_cast<std::uint32_t>(parts.size()),
                       .rate = stream.rate,
                       .channels = static_cast<std::uint16_t>(stream.channels),
                       .deep = stream.deep};
@@ -265,6 +302,9 @@ void IndexBuilder::add(const IndexedStream& stream, std::span<const InnerEvent> 
                                 .cause = static_cast<std::uint8_t>(inner.event.cause),
                                 .has_mark = inner.event.mark.has_value()});
   event_count_ += events.size();
+  for (const IndexedPart& part : parts)
+    append(parts_, PartRecord{part.number, part.first_file, part.last_file, part.frames,
+                              part.counted, part.once});
 }
 
 void IndexBuilder::watch(const WatchedFile& watched) {
@@ -275,25 +315,26 @@ void IndexBuilder::watch(const WatchedFile& watched) {
 }
 
 std::vector<std::byte> IndexBuilder::finish(const FrameType& type, bool settled) {
-  Head head{
-      .magic = index_records::magic,
-      .version = Index::version,
-      .bytes = sizeof(Head) + streams_.size() + events_.size() + watched_.size() + text_.size(),
-      .streams = count_,
-      .events = event_count_,
-      .watched = watched_.size() / sizeof(WatchedRecord),
-      .text = text_.size(),
-      .digest = digest_.value(),
-      .rate = type.rate,
-      .values = type.values,
-      .element = static_cast<std::uint8_t>(type.element),
-      .features = type.features,
-      .settled = settled,
-      .formats = formats_};
+  Head head{.magic = index_records::magic,
+            .version = Index::version,
+            .bytes = sizeof(Head) + streams_.size() + events_.size() + parts_.size() +
+                     watched_.size() + text_.size(),
+            .streams = count_,
+            .events = event_count_,
+            .parts = parts_.size() / sizeof(PartRecord),
+            .watched = watched_.size() / sizeof(WatchedRecord),
+            .text = text_.size(),
+            .digest = digest_.value(),
+            .rate = type.rate,
+            .values = type.values,
+            .element = static_cast<std::uint8_t>(type.element),
+            .features = type.features,
+            .settled = settled,
+            .formats = formats_};
   std::vector<std::byte> bytes;
   bytes.reserve(head.bytes);
   append(bytes, head);
-  for (auto* part : {&streams_, &events_, &watched_, &text_}) {
+  for (auto* part : {&streams_, &events_, &parts_, &watched_, &text_}) {
     append(bytes, Bytes(*part));
     *part = std::vector<std::byte>();
   }

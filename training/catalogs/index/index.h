@@ -33,14 +33,24 @@ struct IndexedStream {
   std::string_view path{};  // its file, relative to the base; empty in recordings
   FileState file{};
   // Audio: where the 16-bit samples of a WAV file begin, 0 if the file must be decoded. Recordings:
-  // the number of the stream.
+  // the number of the first recording of the stream.
   std::uint64_t place = 0;
   // Audio: the stream is a part of its file: frames of the file before it and behind it.
-  // Recordings: the numbers of its first and of its last file.
+  // Recordings: the numbers of the first and of the last file of this recording.
   std::uint64_t before = 0, behind = 0;
   // Audio: the type of the file. `deep`: its values have more than 16 bits. Recordings: 0.
   std::uint32_t rate = 0, channels = 0;
   bool deep = false;
+};
+
+// A recording of a stream that has several: it was lost and opened anew (recording::StreamParts).
+struct IndexedPart {
+  std::uint64_t number = 0;                     // StreamMeta::number
+  std::uint64_t first_file = 0, last_file = 0;  // their numbers
+  std::uint64_t frames = 0;                     // in the recording
+  std::uint64_t counted = 0;                    // its first frames, which are frames of the stream
+  std::uint64_t once = 0;  // the first of these, which the next part does not have again
+  bool operator==(const IndexedPart&) const = default;
 };
 
 // A file or folder that is not that of a stream: if it differs, the index is not that of the files.
@@ -57,7 +67,7 @@ struct WatchedFile {
 // Immutable after construction, and thread-safe.
 class Index {
  public:
-  static constexpr std::uint32_t version = 3;
+  static constexpr std::uint32_t version = 4;
   static constexpr std::uint64_t most_frames = std::uint64_t{1} << 48;  // a stream has fewer
   static constexpr std::uint32_t most_values = 65'535;                  // per frame
   static constexpr std::uint32_t most_channels = 1024;                  // per frame of audio
@@ -74,6 +84,8 @@ class Index {
   IndexedStream stream(std::uint64_t stream) const;
   bool has_events(std::uint64_t stream) const;
   std::vector<InnerEvent> events(std::uint64_t stream) const;
+  // In order. Empty if the stream has one recording or file.
+  std::vector<IndexedPart> parts(std::uint64_t stream) const;
 
   std::size_t watched() const;
   WatchedFile watched(std::size_t number) const;
@@ -106,7 +118,8 @@ class IndexBuilder {
  public:
   // Memory for this number of streams without events, and for the bytes of their texts.
   void reserve(std::size_t streams, std::size_t texts);
-  void add(const IndexedStream& stream, std::span<const InnerEvent> events = {});
+  void add(const IndexedStream& stream, std::span<const InnerEvent> events = {},
+           std::span<const IndexedPart> parts = {});
   void watch(const WatchedFile& watched);
 
   // The bytes of the index. `type`: of most streams. The builder is used up.
@@ -115,7 +128,7 @@ class IndexBuilder {
  private:
   std::uint64_t add_text(std::string_view text);
 
-  std::vector<std::byte> streams_, events_, watched_, text_;
+  std::vector<std::byte> streams_, events_, parts_, watched_, text_;
   std::uint64_t count_ = 0, event_count_ = 0;
   std::uint32_t rate_ = 0, channels_ = 0;  // those of the first stream
   std::uint8_t formats_ = 0;

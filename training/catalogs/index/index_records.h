@@ -6,9 +6,9 @@
 
 namespace millrace::training::index_records {
 
-// The records of an index file, in this order: Head, StreamRecords, EventRecords, WatchedRecords,
-// and the text that they refer to. In the byte order of the machine: an index is a cache, and one
-// of another byte order has another magic.
+// The records of an index file, in this order: Head, StreamRecords, EventRecords, PartRecords,
+// WatchedRecords, and the text that they refer to. In the byte order of the machine: an index is a
+// cache, and one of another byte order has another magic.
 
 inline constexpr std::uint64_t magic = 0x31'78'65'64'6e'69'6c'6d;  // "mlindex1"
 
@@ -21,6 +21,7 @@ struct Head {
   std::uint64_t bytes = 0;     // size of the file
   std::uint64_t streams = 0;
   std::uint64_t events = 0;
+  std::uint64_t parts = 0;
   std::uint64_t watched = 0;
   std::uint64_t text = 0;  // bytes
   std::uint64_t digest = 0;
@@ -42,6 +43,7 @@ struct StreamRecord {
   std::uint64_t first_event = 0;
   std::uint32_t path = 0, name = 0, meta = 0;  // bytes
   std::uint32_t events = 0;
+  std::uint32_t first_part = 0, parts = 0;
   std::uint32_t rate = 0;
   std::uint16_t channels = 0;
   std::uint8_t deep = 0;
@@ -58,6 +60,13 @@ struct EventRecord {
   std::array<std::uint8_t, 5> unused{};
 };
 
+struct PartRecord {
+  std::uint64_t number = 0;
+  std::uint64_t first_file = 0, last_file = 0;
+  std::uint64_t frames = 0;
+  std::uint64_t counted = 0, once = 0;
+};
+
 struct WatchedRecord {
   std::uint64_t file_bytes = 0;
   std::int64_t file_changed = 0;
@@ -65,7 +74,7 @@ struct WatchedRecord {
   std::uint64_t path = 0;  // bytes
 };
 
-static_assert(sizeof(Head) == 80 && sizeof(StreamRecord) == 88 && sizeof(EventRecord) == 32 &&
-              sizeof(WatchedRecord) == 32);
+static_assert(sizeof(Head) == 88 && sizeof(StreamRecord) == 96 && sizeof(EventRecord) == 32 &&
+              sizeof(PartRecord) == 48 && sizeof(WatchedRecord) == 32);
 
 }  // namespace millrace::training::index_records

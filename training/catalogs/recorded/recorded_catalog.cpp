@@ -1,48 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/recorded_catalog.h"
+#include "training/catalogs/recorded/recorded_catalog.h"
 
 #include <cassert>
 #include <stdexcept>
 #include <utility>
 
 #include "recording/reader/recordings.h"
-#include "recording/reader/stream_frames.h"
 #include "training/catalogs/frames/idle_sources.h"
 #include "training/catalogs/index/stream_digest.h"
-#include "training/catalogs/recorded_index.h"
+#include "training/catalogs/recorded/extent.h"
+#include "training/catalogs/recorded/read_stream.h"
+#include "training/catalogs/recorded/recorded_frames.h"
 
 namespace millrace::training {
 namespace {
 
 using recording::Recordings;
-using recording::StreamFrames;
-
-// A stream that was read, and verified.
-class RecordedFrames {
- public:
-  RecordedFrames(Recordings& recordings, const recording::RecordedStream& stream)
-      : frames_(recordings, stream) {}
-
-  Bytes read(std::uint64_t begin, std::uint64_t count) {
-    return frames_.read(begin, begin + count, copy_);
-  }
-  std::uint64_t frames() const { return frames_.frames(); }
-  // "damaged: file 3", or empty.
-  std::string why_missing() const {
-    return frames_.missing().empty() ? "" : frames_.missing().front().why;
-  }
-  static bool is_current() { return true; }
-  static void put_away() {}
-  static std::size_t descriptors() { return 0; }  // those of the recordings
-  std::size_t memory() const {
-    return copy_.capacity() + sizeof(recording::RecordedEvent) * frames_.events().size();
-  }
-
- private:
-  StreamFrames frames_;
-  std::vector<std::byte> copy_;  // frames that lie in several slices
-};
-
+using recording::Repeated;
 using IdleRecordings = IdleSources<RecordedFrames>;
 
 class RecordedReader final : public FrameReader {
@@ -56,7 +30,7 @@ class RecordedReader final : public FrameReader {
     return frames_->read(begin, count);
   }
   std::string file() const override {
-    return catalog_.folder() + ": stream " + std::to_string(catalog_.recorded(stream_).meta.number);
+    return catalog_.folder() + ": stream " + std::to_string(catalog_.number(stream_));
   }
   Result<Bytes, ReadError> entries(std::size_t /*companion*/, EntryRange /*range*/) override {
     assert(false);
@@ -78,7 +52,7 @@ class RecordedCatalogReader final : public CatalogReader {
   Result<std::unique_ptr<FrameReader>, ReadError> open(std::uint64_t stream) override {
     auto frames = idle_.take(stream);
     if (!frames) {
-      auto read = read_stream(stream);
+      auto read = read_frames(stream);
       if (!read) return read.error();
       frames = std::move(*read);
     }
@@ -87,29 +61,25 @@ class RecordedCatalogReader final : public CatalogReader {
   }
 
  private:
-  Result<std::unique_ptr<RecordedFrames>, ReadError> read_stream(std::uint64_t stream) {
-    const recording::RecordedStream recorded = catalog_.recorded(stream);
-    const auto fault = [&](DataFault kind, const std::string& reason) {
-      return ReadError{kind, catalog_.folder() + ": stream " +
-                                 std::to_string(recorded.meta.number) + ": " + reason};
+  Result<std::unique_ptr<RecordedFrames>, ReadError> read_frames(std::uint64_t stream) {
+    const auto fault = [&](DataFault kind, std::uint64_t number, const std::string& reason) {
+      return ReadError{kind,
+                       catalog_.folder() + ": stream " + std::to_string(number) + ": " + reason};
     };
+    const auto parts = catalog_.recordings(stream);
     try {
       if (!recordings_) {
         auto opened = Recordings::open(catalog_.folder(), Recordings::Summaries::skipped);
-        if (!opened) return fault(DataFault::read, opened.error());
+        if (!opened) return fault(DataFault::read, parts.front().number, opened.error());
         recordings_ = std::move(*opened);
       }
-      if (recordings_->is_removed(recorded.meta.number) || recordings_->files_of(recorded).empty())
-        return fault(DataFault::read, "was deleted");
-      auto frames = std::make_unique<RecordedFrames>(*recordings_, recorded);
-      if (frames->frames() == catalog_.frames(stream)) return frames;
-      const std::string why = frames->why_missing();
-      if (frames->frames() == 0 && !why.empty()) return fault(DataFault::read, why);
-      return fault(DataFault::length, "has " + std::to_string(frames->frames()) + " of " +
-                                          std::to_string(catalog_.frames(stream)) + " frames" +
-                                          (why.empty() ? "" : ": " + why));
+      auto frames = std::make_unique<RecordedFrames>(*recordings_, catalog_.frame_type(), parts);
+      if (const auto& found = frames->fault())
+        return fault(found->unreadable ? DataFault::read : DataFault::length, found->number,
+                     found->reason);
+      return frames;
     } catch (const std::runtime_error& error) {
-      return fault(DataFault::read, error.what());
+      return fault(DataFault::read, parts.front().number, error.what());
     }
   }
 
@@ -118,26 +88,41 @@ class RecordedCatalogReader final : public CatalogReader {
   IdleRecordings idle_;
 };
 
-std::uint64_t digest_of(const Index& index) {
+// Streams of one part have the same digest with and without repeated frames.
+std::uint64_t digest_of(const Index& index, Repeated repeated) {
   StreamDigest digest(index.digest());
   digest.add_type(index.frame_type());
+  for (std::uint64_t i = 0; repeated == Repeated::left_out && i < index.size(); ++i)
+    for (const IndexedPart& part : index.parts(i)) digest.add(part.once);
   return digest.value();
 }
 
 }  // namespace
 
-RecordedCatalog::RecordedCatalog(Index index, std::string folder)
+RecordedCatalog::RecordedCatalog(Index index, std::string folder, Repeated repeated)
     : index_(std::move(index)),
       folder_(std::move(folder)),
+      repeated_(repeated),
       type_(index_.frame_type()),
-      digest_(digest_of(index_)) {}
+      digest_(digest_of(index_, repeated)) {}
 
-recording::RecordedStream RecordedCatalog::recorded(std::uint64_t stream) const {
-  const IndexedStream indexed = index_.stream(stream);
-  return {.meta = {.number = indexed.place, .frames = type_},
-          .frames = indexed.frames,
-          .first_file = indexed.before,
-          .last_file = indexed.behind};
+// True for a stream whose parts are read as if it had never been lost.
+bool RecordedCatalog::joins(std::uint64_t stream) const {
+  return repeated_ == Repeated::left_out && !index_.parts(stream).empty();
+}
+
+std::vector<IndexedPart> RecordedCatalog::recordings(std::uint64_t stream) const {
+  auto parts = parts_of(index_, stream);
+  if (joins(stream))
+    for (IndexedPart& part : parts) part.counted = part.once;
+  return parts;
+}
+
+std::uint64_t RecordedCatalog::frames(std::uint64_t stream) const {
+  if (!joins(stream)) return index_.frames(stream);
+  std::uint64_t frames = 0;
+  for (const IndexedPart& part : index_.parts(stream)) frames += part.once;
+  return frames;
 }
 
 std::string RecordedCatalog::name(std::uint64_t stream) const {
@@ -148,8 +133,12 @@ std::string RecordedCatalog::meta(std::uint64_t stream) const {
   return std::string(index_.stream(stream).meta);
 }
 
+bool RecordedCatalog::has_events(std::uint64_t stream) const {
+  return index_.has_events(stream) && !joins(stream);
+}
+
 std::vector<InnerEvent> RecordedCatalog::events(std::uint64_t stream) const {
-  return index_.events(stream);
+  return joins(stream) ? std::vector<InnerEvent>() : index_.events(stream);
 }
 
 std::string RecordedCatalog::extent() const { return extent_of(index_); }

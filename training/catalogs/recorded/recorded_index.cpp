@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/catalogs/recorded_index.h"
+#include "training/catalogs/recorded/recorded_index.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -13,9 +10,11 @@
 #include <utility>
 
 #include "recording/reader/recordings.h"
+#include "recording/reader/stream_parts.h"
 #include "schemas/text.h"
 #include "training/catalogs/index/file_states.h"
 #include "training/catalogs/index/index_place.h"
+#include "training/catalogs/recorded/read_stream.h"
 
 namespace millrace::training {
 namespace {
@@ -24,11 +23,8 @@ namespace fs = std::filesystem;
 using recording::FileNumber;
 using recording::RecordedStream;
 using recording::Recordings;
+using recording::StreamParts;
 using Files = std::vector<std::pair<FileNumber, FileState>>;
-
-namespace json = boost::json;
-
-constexpr std::size_t most_missing = 1000;  // ranges in an extent
 
 constexpr const char* removed = "removed";  // the list of removed streams
 
@@ -69,16 +65,28 @@ class OldStreams {
     for (std::uint64_t i = 0; i < index_->size(); ++i) numbers_[index_->stream(i).place] = i;
   }
 
-  std::optional<std::vector<InnerEvent>> events(const RecordedStream& stream) const {
-    const auto found = numbers_.find(stream.meta.number);
-    if (found == numbers_.end() || index_->frames(found->second) != stream.frames)
-      return std::nullopt;
-    for (FileNumber file = stream.first_file; file <= stream.last_file; ++file)
-      if (!unchanged_.contains(file)) return std::nullopt;
-    return index_->events(found->second);
+  std::optional<ReadStream> find(const StreamParts& parts) const {
+    const auto found = numbers_.find(parts.front().meta.number);
+    if (found == numbers_.end()) return std::nullopt;
+    const std::uint64_t number = found->second;
+    const auto same = [this](const IndexedPart& was, const RecordedStream& is) {
+      return was.number == is.meta.number && was.frames == is.frames && is_unchanged(is);
+    };
+    if (!std::ranges::equal(parts_of(*index_, number), parts, same)) return std::nullopt;
+    ReadStream stream(parts.front());
+    stream.facts.frames = index_->frames(number);
+    stream.events = index_->events(number);
+    stream.parts = index_->parts(number);
+    return stream;
   }
 
  private:
+  bool is_unchanged(const RecordedStream& recording) const {
+    for (FileNumber file = recording.first_file; file <= recording.last_file; ++file)
+      if (!unchanged_.contains(file)) return false;
+    return true;
+  }
+
   const Index* index_ = nullptr;
   std::set<FileNumber> unchanged_;
   std::unordered_map<std::uint64_t, std::uint64_t> numbers_;
@@ -90,23 +98,29 @@ std::string type_line(const FrameType& type) {
 }
 
 // The streams of the catalog. The error is for streams of several types.
-Result<std::vector<RecordedStream>, CatalogError> chosen(Recordings& recordings,
-                                                         const std::string& folder,
-                                                         const std::string& pipeline) {
-  std::vector<RecordedStream> streams;
-  for (const RecordedStream& stream : recordings.streams()) {
-    if (stream.open || (!pipeline.empty() && stream.meta.pipeline != pipeline)) continue;
-    streams.push_back(stream);
-    const FrameType &first = streams.front().meta.frames, &type = stream.meta.frames;
-    if (type == first) continue;
-    return CatalogError{folder + ": stream " + std::to_string(stream.meta.number) +
-                        " of the pipeline \"" + stream.meta.pipeline + "\" has " + type_line(type) +
-                        ", but the streams of \"" + streams.front().meta.pipeline + "\" have " +
-                        type_line(first) + "; give the pipeline"};
+Result<std::vector<StreamParts>, CatalogError> chosen(Recordings& recordings,
+                                                      const std::string& folder,
+                                                      const std::string& pipeline) {
+  std::vector<RecordedStream> of_pipeline;
+  for (const RecordedStream& stream : recordings.streams())
+    if (pipeline.empty() || stream.meta.pipeline == pipeline) of_pipeline.push_back(stream);
+  auto streams = recording::join_parts(of_pipeline);
+  std::erase_if(streams, [](const StreamParts& parts) {
+    return std::ranges::any_of(parts, &RecordedStream::open);
+  });
+  if (streams.empty())
+    return CatalogError{folder + ": has no finished stream" +
+                        (pipeline.empty() ? "" : " of the pipeline \"" + pipeline + "\"")};
+  const recording::StreamMeta& first = streams.front().front().meta;
+  for (const StreamParts& parts : streams) {
+    const recording::StreamMeta& meta = parts.front().meta;
+    if (meta.frames == first.frames) continue;
+    return CatalogError{folder + ": stream " + std::to_string(meta.number) + " of the pipeline \"" +
+                        meta.pipeline + "\" has " + type_line(meta.frames) +
+                        ", but the streams of \"" + first.pipeline + "\" have " +
+                        type_line(first.frames) + "; give the pipeline"};
   }
-  if (!streams.empty()) return streams;
-  return CatalogError{folder + ": has no finished stream" +
-                      (pipeline.empty() ? "" : " of the pipeline \"" + pipeline + "\"")};
+  return streams;
 }
 
 Result<Index, CatalogError> make(IndexPlace& place, const Files& files, const std::string& folder,
@@ -124,26 +138,15 @@ Result<Index, CatalogError> make(IndexPlace& place, const Files& files, const st
   IndexBuilder builder;
   for (std::uint64_t i = 0; i < streams->size(); ++i) {
     if (progress) progress(i, streams->size());
-    const RecordedStream& stream = (*streams)[i];
-    IndexedStream indexed{.frames = stream.frames,
-                          .name = stream.meta.name,
-                          .meta = stream.meta.options,
-                          .place = stream.meta.number,
-                          .before = stream.first_file,
-                          .behind = stream.last_file};
-    auto events = old.events(stream);
-    if (!events) {
-      const recording::StreamFrames read(recordings, stream);
-      indexed.frames = read.frames();
-      events = inner_events(read);
-    }
-    builder.add(indexed, *events);
+    auto stream = old.find((*streams)[i]);
+    if (!stream) stream = read_stream(recordings, (*streams)[i]);
+    builder.add(stream->facts, stream->events, stream->parts);
   }
   if (progress) progress(streams->size(), streams->size());
   for (const auto& [number, state] : files) builder.watch({.path = name_of(number), .file = state});
   if (removed_state) builder.watch({.path = removed, .file = *removed_state});
   // The files were listed before they were read, and only grow: a later change is seen.
-  auto bytes = builder.finish(streams->front().meta.frames, true);
+  auto bytes = builder.finish(streams->front().front().meta.frames, true);
   const std::string file = written ? place.commit(bytes) : std::string();
   if (!file.empty())
     if (auto mapped = Index::map(file)) return std::move(*mapped);
@@ -173,56 +176,6 @@ Result<Index, CatalogError> recorded_index(const std::string& folder, const std:
   for (Index& index : place.read())
     if (has_files(index, folder, *files)) return std::move(index);
   return make(place, *files, folder, pipeline, progress);
-}
-
-std::string extent_of(const Index& index) {
-  json::array missing;
-  std::uint64_t next = 0;
-  for (std::uint64_t i = 0; i < index.size(); ++i) {
-    const std::uint64_t number = index.stream(i).place;
-    if (number > next) missing.push_back(json::array{next, number - 1});
-    next = number + 1;
-  }
-  const auto more = missing.size() > most_missing ? missing.size() - most_missing : 0;
-  missing.erase(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(more));
-  return json::serialize(json::object{{"last", next - 1}, {"missing", std::move(missing)}});
-}
-
-std::optional<Index> within(const Index& index, const std::string& extent) try {
-  const json::value parsed = json::parse(extent);
-  const auto last = parsed.at("last").to_number<std::uint64_t>();
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;
-  for (const json::value& range : parsed.at("missing").as_array())
-    missing.emplace_back(range.at(0).to_number<std::uint64_t>(),
-                         range.at(1).to_number<std::uint64_t>());
-  IndexBuilder builder;
-  bool has_any = false;
-  for (std::uint64_t i = 0; i < index.size(); ++i) {
-    const IndexedStream stream = index.stream(i);
-    const auto is_missing = [&](const auto& range) {
-      return stream.place >= range.first && stream.place <= range.second;
-    };
-    if (stream.place > last || std::ranges::any_of(missing, is_missing)) continue;
-    builder.add(stream, index.events(i));
-    has_any = true;
-  }
-  if (!has_any) return std::nullopt;
-  return Index::from(builder.finish(index.frame_type(), true));
-} catch (const std::exception&) {
-  return std::nullopt;
-}
-
-std::vector<InnerEvent> inner_events(const recording::StreamFrames& stream) {
-  std::vector<InnerEvent> events;
-  for (const recording::RecordedEvent& placed : stream.events()) {
-    const Event::Kind kind = placed.event.kind;
-    const bool begins = kind == Event::Kind::open && !placed.event.opened_anew();
-    if (begins || kind == Event::Kind::frames || kind == Event::Kind::end ||
-        placed.event.has_text())
-      continue;
-    events.push_back({.event = placed.event, .frame = placed.frame});
-  }
-  return events;
 }
 
 }  // namespace millrace::training
