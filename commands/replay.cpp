@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "commands/console/termination.h"
 #include "commands/recorded/selection.h"
 #include "commands/recordings.h"
+#include "recording/reader/stream_parts.h"
 #include "replay/replay.h"
 #include "replay/replay_pipeline.h"
 #include "replay/selection.h"
@@ -21,6 +23,8 @@
 
 namespace millrace {
 namespace {
+
+using recording::StreamParts;
 
 struct ReplayArguments {
   std::string directory;
@@ -86,33 +90,42 @@ std::string line_of(const ReplayArguments& arguments) {
   return line + (arguments.compare ? " --compare" : "");
 }
 
+// Leaves out the streams of which the filter accepts no part.
+void keep(std::vector<StreamParts>& streams, const recordings::Filter& filter) {
+  std::erase_if(streams, [&](const StreamParts& parts) {
+    return std::ranges::none_of(parts, [&](const auto& part) { return filter.accepts(part); });
+  });
+}
+
 // The named streams, or all, by number. `pipeline`: only those of this one; empty: of any.
-std::vector<recording::RecordedStream> selected(const ReplayArguments& arguments,
-                                                const std::string& pipeline,
-                                                recording::Recordings& recordings) {
-  auto streams =
+std::vector<StreamParts> selected(const ReplayArguments& arguments, const std::string& pipeline,
+                                  recording::Recordings& recordings) {
+  auto streams = recording::join_parts(
       arguments.named.empty()
           ? recordings.streams()
-          : value_of(recordings::find_streams(recordings, arguments.named, line_of(arguments)));
+          : value_of(recordings::find_with_parts(recordings, arguments.named, line_of(arguments))));
   if (streams.empty()) throw std::invalid_argument(arguments.directory + ": has no streams");
-  const recordings::Filter filter{.pipeline = pipeline};
-  std::erase_if(streams, [&](const auto& stream) { return !filter.accepts(stream); });
+  std::ranges::sort(streams, {}, [](const auto& parts) { return parts.front().meta.number; });
+  keep(streams, {.pipeline = pipeline});
   if (!streams.empty()) return streams;
   throw std::invalid_argument(arguments.directory + ": has no such stream of pipeline " + pipeline);
 }
 
 // Leaves out the streams that were opened at other times.
-void select_by_time(const ReplayArguments& arguments,
-                    std::vector<recording::RecordedStream>& streams) {
+void select_by_time(const ReplayArguments& arguments, std::vector<StreamParts>& streams) {
   recordings::Filter filter;
   if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
     throw std::invalid_argument(set.error());
   if (const auto set = set_instant("--until", arguments.until, filter.until); !set)
     throw std::invalid_argument(set.error());
-  std::erase_if(streams, [&](const auto& stream) { return !filter.accepts(stream); });
+  keep(streams, filter);
   if (streams.empty())
     throw std::invalid_argument(arguments.directory +
                                 ": no such stream was opened in the time of --since and --until");
+}
+
+bool is_growing(const StreamParts& parts) {
+  return std::ranges::any_of(parts, &recording::RecordedStream::open);
 }
 
 // Runs the replay until it ends or a signal stops it.
@@ -123,7 +136,7 @@ bool run(Replay& replay) {
 }
 
 bool run(const ReplayArguments& arguments, const PipelineChoice& choice,
-         recording::Recordings& recordings, std::span<const recording::RecordedStream> streams,
+         recording::Recordings& recordings, std::span<const StreamParts> streams,
          ReplayOutput& output) {
   const ScheduleRule rule = rule_of(arguments);
   if (!arguments.url.empty())
@@ -133,7 +146,9 @@ bool run(const ReplayArguments& arguments, const PipelineChoice& choice,
   if (!address)
     throw std::invalid_argument("--workers: \"" + arguments.workers +
                                 "\" must be unix:PATH or tcp://ADDRESS:PORT");
-  const ReplayPipeline pipeline = value_of(replay_pipeline(streams, choice));
+  const auto all = std::views::join(streams);
+  const std::vector<recording::RecordedStream> parts(all.begin(), all.end());
+  const ReplayPipeline pipeline = value_of(replay_pipeline(parts, choice));
   if (!pipeline.note.empty()) output.notice(pipeline.note);
   return run(*replay_to_workers(recordings, streams, pipeline, *address, rule, output));
 }
@@ -148,7 +163,7 @@ void replay(const ReplayArguments& arguments, Console& console) {
   auto streams = selected(arguments, choice.file.empty() ? choice.name : "", *recordings);
   select_by_time(arguments, streams);
   if (!choice.file.empty()) select_by_pipeline(choice.name, streams);
-  const auto growing = std::ranges::count_if(streams, &recording::RecordedStream::open);
+  const auto growing = std::ranges::count_if(streams, is_growing);
   if (growing > 0) output.notice(growing_notice(static_cast<std::uint64_t>(growing)));
   const Time begun = Clock::now();
   const bool complete = run(arguments, choice, *recordings, streams, output);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "replay/client_messages.h"
 
@@ -23,7 +24,7 @@ std::size_t message_bytes(const FrameType& type) {
 
 }  // namespace
 
-ClientReplay::ClientReplay(Client& client, recording::StreamReader& items,
+ClientReplay::ClientReplay(Client& client, recording::JoinedReader& items,
                            const recording::StreamMeta& meta, const Pace& pace,
                            AnswerComparison* comparison, ReplayOutput& output)
     : items_(items),
@@ -160,8 +161,9 @@ bool ClientReplay::read() {
     if (items_over_) return false;
     auto item = items_.next();
     // Answers may be missing where no event is.
-    if (items_.missing().size() > missing_parts_ && comparison_) comparison_->cut();
-    missing_parts_ = items_.missing().size();
+    const std::size_t missing = items_.missing_count();
+    if (missing > missing_parts_ && comparison_) comparison_->cut();
+    missing_parts_ = missing;
     if (!item) {
       items_over_ = true;
       if (comparison_) comparison_->recorded_all();
@@ -169,12 +171,12 @@ bool ClientReplay::read() {
     }
     if (const auto* answer = std::get_if<recording::RecordedAnswer>(&*item)) {
       if (comparison_) comparison_->recorded(*answer);
-    } else if (const auto* event = std::get_if<recording::RecordedEvent>(&*item)) {
-      if (event->event.cause == Cause::recorder && comparison_) comparison_->cut();
-      if (event->event.kind == Kind::open) {
-        open_ = event->event;
-        continue;
-      }
+    } else if (auto* event = std::get_if<recording::RecordedEvent>(&*item)) {
+      const bool opens = event->event.kind == Kind::open;
+      if ((event->event.cause == Cause::recorder || (opens && opened_part_)) && comparison_)
+        comparison_->cut();
+      if (opens && !std::exchange(opened_part_, true)) open_ = event->event;
+      if (!unbroken_.take(*event, items_) || event->event.kind == Kind::open) continue;
       event_ = *event;
       if (pace_.speed > 0) due_ = std::max(due_, pace_.due(event->at));
     }

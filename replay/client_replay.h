@@ -11,21 +11,25 @@
 #include "client/client.h"
 #include "client/lines/event_lines.h"
 #include "recording/format/stream_meta.h"
-#include "recording/reader/stream_reader.h"
+#include "recording/reader/joined_reader.h"
 #include "replay/replay_output.h"
 #include "replay/rows/answer_comparison.h"
 #include "replay/rows/pace.h"
+#include "replay/rows/unbroken.h"
 
 namespace millrace {
 
 // One recorded stream, sent to a service by a client. At a speed, each event is sent when it is
 // due. Otherwise frames are sent in messages of 32 KiB, as fast as the service accepts them.
 //
+// A stream that was lost and opened anew is sent as if it had not been. The service then gives no
+// RESET at the place, so the answers are compared up to there.
+//
 // Never blocks. Confined to one thread.
 class ClientReplay {
  public:
   // Opens the stream. All arguments must outlive it. The comparison may be null.
-  ClientReplay(Client& client, recording::StreamReader& items, const recording::StreamMeta& meta,
+  ClientReplay(Client& client, recording::JoinedReader& items, const recording::StreamMeta& meta,
                const Pace& pace, AnswerComparison* comparison, ReplayOutput& output);
 
   // Sends and receives without waiting. Returns the time of the next call; call it earlier if the
@@ -61,7 +65,7 @@ class ClientReplay {
   bool disconnect(Time now);
   bool read();
 
-  recording::StreamReader& items_;
+  recording::JoinedReader& items_;
   const recording::StreamMeta& meta_;
   Pace pace_;
   AnswerComparison* const comparison_;
@@ -69,6 +73,8 @@ class ClientReplay {
   EventLines lines_;
   const std::size_t message_bytes_;  // whole frames of the client
   Event open_{};                     // the replayed stream begins at position 0, and with row 0
+  bool opened_part_ = false;         // the first one
+  Unbroken unbroken_;
   std::optional<recording::RecordedEvent> event_;  // the next one
   Time due_ = Time::min();                         // when it is due
   bool items_over_ = false;

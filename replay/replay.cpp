@@ -5,9 +5,8 @@
 
 namespace millrace {
 
-Replay::Replay(recording::Recordings& recordings,
-               std::span<const recording::RecordedStream> streams, const ScheduleRule& rule,
-               ReplayOutput& output)
+Replay::Replay(recording::Recordings& recordings, std::span<const recording::StreamParts> streams,
+               const ScheduleRule& rule, ReplayOutput& output)
     : recordings_(recordings),
       streams_(streams),
       output_(output),
@@ -39,8 +38,8 @@ void Replay::end() {
   main_.stop();
 }
 
-Pace Replay::pace_of(const recording::RecordedStream& stream, Time now) const {
-  return {.speed = speed_, .opened = from_wire(stream.meta.opened_steady), .begun = now};
+Pace Replay::pace_of(const recording::StreamParts& stream, Time now) const {
+  return {.speed = speed_, .opened = from_wire(stream.front().meta.opened_steady), .begun = now};
 }
 
 }  // namespace millrace

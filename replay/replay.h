@@ -7,6 +7,7 @@
 
 #include "base/time.h"
 #include "recording/reader/recordings.h"
+#include "recording/reader/stream_parts.h"
 #include "replay/replay_output.h"
 #include "replay/replay_pipeline.h"
 #include "replay/rows/pace.h"
@@ -31,7 +32,7 @@ class Replay {
   void stop();
 
  protected:
-  Replay(recording::Recordings& recordings, std::span<const recording::RecordedStream> streams,
+  Replay(recording::Recordings& recordings, std::span<const recording::StreamParts> streams,
          const ScheduleRule& rule, ReplayOutput& output);
 
   // Does what is due, and waits for what is due next.
@@ -39,10 +40,10 @@ class Replay {
   // Calls pump() at `next` or earlier; Time::max(): need not call it.
   void wait(Time next, Time now);
   void end();
-  Pace pace_of(const recording::RecordedStream& stream, Time now) const;
+  Pace pace_of(const recording::StreamParts& stream, Time now) const;
 
   recording::Recordings& recordings_;
-  const std::span<const recording::RecordedStream> streams_;
+  const std::span<const recording::StreamParts> streams_;
   ReplayOutput& output_;
   ReplaySchedule schedule_;
   net::io_context main_{1};
@@ -62,7 +63,7 @@ class Replay {
 // the lanes have a slot for it. While no worker is attached, no stream begins. Throws
 // std::runtime_error if the address cannot be used.
 std::unique_ptr<Replay> replay_to_workers(recording::Recordings& recordings,
-                                          std::span<const recording::RecordedStream> streams,
+                                          std::span<const recording::StreamParts> streams,
                                           const ReplayPipeline& pipeline,
                                           const WorkersAddress& address, const ScheduleRule& rule,
                                           ReplayOutput& output);
@@ -76,7 +77,7 @@ std::unique_ptr<Replay> replay_to_workers(recording::Recordings& recordings,
 // that of Client. Throws std::invalid_argument for a wrong URL or access, std::system_error if
 // there is no free descriptor.
 std::unique_ptr<Replay> replay_to_service(recording::Recordings& recordings,
-                                          std::span<const recording::RecordedStream> streams,
+                                          std::span<const recording::StreamParts> streams,
                                           const std::string& url, const ServiceAccess& access,
                                           const ScheduleRule& rule, ReplayOutput& output);
 

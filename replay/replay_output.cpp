@@ -68,7 +68,9 @@ void ReplayOutput::over(std::uint64_t stream, std::string_view name,
     ++totals_.unanswered;
     return notice(stream, "has no recorded answers");
   }
-  if (comparison->is_cut()) notice(stream, "its answers are compared up to the first missing part");
+  if (comparison->is_cut())
+    notice(stream,
+           "its answers are compared up to the first missing part, or to where it was opened anew");
   ++(comparison->difference() ? totals_.different : totals_.equal);
   if (comparison->difference()) print(stream, name, *comparison->difference());
 }

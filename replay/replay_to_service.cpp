@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-using recording::RecordedStream;
+using recording::StreamParts;
 
 // Until a connection that could not be made is tried again.
 constexpr Duration retry_time = std::chrono::seconds(1);
@@ -30,14 +30,14 @@ ScheduleRule for_service(ScheduleRule rule) {
 
 // A stream that is being replayed.
 struct OpenClientStream {
-  OpenClientStream(recording::Recordings& recordings, const RecordedStream& stream,
+  OpenClientStream(recording::Recordings& recordings, const StreamParts& stream,
                    std::unique_ptr<ServiceDoor> its_door, ServiceDoor& door, const Pace& pace,
                    ReplayOutput& output)
       : own(std::move(its_door)),
         items(recordings, stream),
         comparison(output.compares() ? std::optional<AnswerComparison>(std::in_place)
                                      : std::nullopt),
-        replay(door.client(), items, stream.meta, pace, comparison ? &*comparison : nullptr,
+        replay(door.client(), items, stream.front().meta, pace, comparison ? &*comparison : nullptr,
                output) {}
   // A stream that outlives its client is lost, instead of closed: the service must not get an end.
   ~OpenClientStream() { own.reset(); }
@@ -45,7 +45,7 @@ struct OpenClientStream {
   OpenClientStream& operator=(const OpenClientStream&) = delete;
 
   std::unique_ptr<ServiceDoor> own;  // null: the shared one
-  recording::StreamReader items;
+  recording::JoinedReader items;
   std::optional<AnswerComparison> comparison;
   ClientReplay replay;
   Time due = Time::max();  // its key in the set of due streams
@@ -53,7 +53,7 @@ struct OpenClientStream {
 
 class ReplayToService final : public Replay {
  public:
-  ReplayToService(recording::Recordings& recordings, std::span<const RecordedStream> streams,
+  ReplayToService(recording::Recordings& recordings, std::span<const StreamParts> streams,
                   std::string url, ServiceAccess access, const ScheduleRule& rule,
                   ReplayOutput& output)
       : Replay(recordings, streams, for_service(rule), output),
@@ -107,9 +107,9 @@ class ReplayToService final : public Replay {
   }
 
   void open_stream(std::size_t index, Time now) {
-    const RecordedStream& stream = streams_[index];
+    const StreamParts& stream = streams_[index];
     std::unique_ptr<ServiceDoor> own;
-    if (ends_without_end(recordings_, stream)) own = make_door({.unsent = 1});
+    if (ends_without_end(recordings_, stream.back())) own = make_door({.unsent = 1});
     ServiceDoor& door = own ? *own : *shared_;
     OpenClientStream& added = *open_
                                    .emplace(index, std::make_unique<OpenClientStream>(
@@ -135,7 +135,7 @@ class ReplayToService final : public Replay {
   }
 
   void finish(std::size_t index, OpenClientStream& stream, Time now) {
-    const recording::StreamMeta& meta = streams_[index].meta;
+    const recording::StreamMeta& meta = streams_[index].front().meta;
     const ClientReplay& replay = stream.replay;
     by_stream_.erase({stream.own ? stream.own.get() : shared_.get(), replay.number()});
     // A lost connection beside streams that are open: one of the two processes has no room for it.
@@ -185,7 +185,7 @@ class ReplayToService final : public Replay {
 }  // namespace
 
 std::unique_ptr<Replay> replay_to_service(recording::Recordings& recordings,
-                                          std::span<const RecordedStream> streams,
+                                          std::span<const StreamParts> streams,
                                           const std::string& url, const ServiceAccess& access,
                                           const ScheduleRule& rule, ReplayOutput& output) {
   return std::make_unique<ReplayToService>(recordings, streams, url, access, rule, output);

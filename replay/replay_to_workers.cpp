@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-using recording::RecordedStream;
+using recording::StreamParts;
 
 // How often the lanes are asked for room, while a stream could begin.
 constexpr auto room_period = std::chrono::milliseconds(20);
@@ -26,7 +26,7 @@ constexpr std::size_t returns_per_stream =
 
 // A stream that is being replayed.
 struct OpenWorkerStream {
-  OpenWorkerStream(recording::Recordings& recordings, const RecordedStream& stream,
+  OpenWorkerStream(recording::Recordings& recordings, const StreamParts& stream,
                    std::size_t its_index, const ReplayPipeline& pipeline, const Pace& pace,
                    bool compares)
       : index(its_index),
@@ -36,12 +36,12 @@ struct OpenWorkerStream {
              {.frames = pipeline.options.frames,
               .rule = pipeline.options.chunk,
               .other_rule = pipeline.other_rule,
-              .name = stream.meta.name},
+              .name = stream.front().meta.name},
              pace, comparison ? &*comparison : nullptr),
-        lines(stream.meta.number, stream.meta.name) {}
+        lines(stream.front().meta.number, stream.front().meta.name) {}
 
   const std::size_t index;
-  recording::StreamReader items;
+  recording::JoinedReader items;
   std::optional<AnswerComparison> comparison;
   ReplayedRows rows;
   EventLines lines;
@@ -53,7 +53,7 @@ struct OpenWorkerStream {
 
 class ReplayToWorkers final : public Replay {
  public:
-  ReplayToWorkers(recording::Recordings& recordings, std::span<const RecordedStream> streams,
+  ReplayToWorkers(recording::Recordings& recordings, std::span<const StreamParts> streams,
                   const ReplayPipeline& pipeline, const WorkersAddress& address,
                   const ScheduleRule& rule, ReplayOutput& output)
       : Replay(recordings, streams, rule, output),
@@ -138,7 +138,8 @@ class ReplayToWorkers final : public Replay {
       output_.failed(number(id), "its rows are not those of the live stream (the digest differs)");
     output_.totals().frames += stream.rows.frames();
     output_.totals().bytes += stream.rows.frames() * pipeline_.options.frames.bytes();
-    output_.over(number(id), streams_[stream.index].meta.name, stream.items.missing(), comparison);
+    output_.over(number(id), streams_[stream.index].front().meta.name, stream.items.missing(),
+                 comparison);
     due_.erase({stream.due, id});
     schedule_.over(stream.index);
     open_.erase(id);
@@ -166,17 +167,17 @@ class ReplayToWorkers final : public Replay {
     waits_ = false;
     while (const auto index = schedule_.next(now)) {
       if (!lanes_.hub().stream_budget().try_take(1)) return;
-      const RecordedStream& stream = streams_[*index];
+      const StreamParts& stream = streams_[*index];
       schedule_.begin(*index);
-      const StreamId id{stream.meta.number};
+      const StreamId id{stream.front().meta.number};
       auto& added = *open_
                          .emplace(id, std::make_unique<OpenWorkerStream>(
                                           recordings_, stream, *index, pipeline_,
                                           pace_of(stream, now), output_.compares()))
                          .first->second;
       lanes_.hub().open({.id = id,
-                         .name = stream.meta.name,
-                         .options = stream.meta.options,
+                         .name = stream.front().meta.name,
+                         .options = stream.front().meta.options,
                          .returns = &returns_});
       mark(id, added);
     }
@@ -222,7 +223,7 @@ class ReplayToWorkers final : public Replay {
 }  // namespace
 
 std::unique_ptr<Replay> replay_to_workers(recording::Recordings& recordings,
-                                          std::span<const RecordedStream> streams,
+                                          std::span<const StreamParts> streams,
                                           const ReplayPipeline& pipeline,
                                           const WorkersAddress& address, const ScheduleRule& rule,
                                           ReplayOutput& output) {

@@ -7,20 +7,19 @@
 
 namespace millrace {
 
-void select_by_pipeline(const std::string& pipeline,
-                        std::vector<recording::RecordedStream>& streams) {
-  const auto of_it = [&](const auto& stream) { return stream.meta.pipeline == pipeline; };
+void select_by_pipeline(const std::string& pipeline, std::vector<recording::StreamParts>& streams) {
+  const auto of_it = [&](const auto& parts) { return parts.front().meta.pipeline == pipeline; };
   if (std::ranges::any_of(streams, of_it)) std::erase_if(streams, std::not_fn(of_it));
 }
 
 std::vector<recording::StreamMeta> metas_of(const recording::Recordings& recordings,
-                                            std::span<const recording::RecordedStream> streams) {
+                                            std::span<const recording::StreamParts> streams) {
   std::vector<recording::StreamMeta> all;
   std::string run;
   std::int64_t shift = 0;
-  for (const recording::RecordedStream& stream : streams) {
-    recording::StreamMeta meta = stream.meta;
-    std::string its_run = recordings.run_of(stream.first_file);
+  for (const recording::StreamParts& parts : streams) {
+    recording::StreamMeta meta = parts.front().meta;
+    std::string its_run = recordings.run_of(parts.front().first_file);
     if (!all.empty() && its_run != run) {
       const std::int64_t apart =
           std::max<std::int64_t>(0, meta.opened_wall - all.back().opened_wall);

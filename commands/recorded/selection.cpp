@@ -30,6 +30,27 @@ bool contains(const NamedStreams& named, const recording::StreamMeta& meta) {
          std::ranges::find(named.numbers, meta.number) != named.numbers.end();
 }
 
+// The named recordings by number, each once.
+Result<std::vector<recording::RecordedStream>, std::string> find_streams(
+    recording::Recordings& recordings, const NamedStreams& named, const std::string& command) {
+  if (auto error = misnamed_numbers(recordings, named, command); !error.empty()) return error;
+  std::map<std::uint64_t, recording::RecordedStream> found;
+  for (const std::uint64_t number : named.numbers) {
+    auto stream = recordings.find(number);
+    if (!stream) return "there is no stream " + std::to_string(number);
+    found.emplace(number, std::move(*stream));
+  }
+  for (const std::string& name : named.names) {
+    auto streams = recordings.find(name);
+    if (streams.empty()) return no_stream_has(name);
+    for (recording::RecordedStream& stream : streams)
+      found.emplace(stream.meta.number, std::move(stream));
+  }
+  std::vector<recording::RecordedStream> streams;
+  for (auto& [number, stream] : found) streams.push_back(std::move(stream));
+  return streams;
+}
+
 }  // namespace
 
 bool Filter::accepts(const recording::RecordedStream& stream) const {
@@ -50,26 +71,6 @@ std::vector<const recording::RecordedStream*> select(recording::Recordings& reco
   // Streams are by number, which is nearly always the order of their time too.
   if (!std::ranges::is_sorted(selected, {}, place)) std::ranges::sort(selected, {}, place);
   return selected;
-}
-
-Result<std::vector<recording::RecordedStream>, std::string> find_streams(
-    recording::Recordings& recordings, const NamedStreams& named, const std::string& command) {
-  if (auto error = misnamed_numbers(recordings, named, command); !error.empty()) return error;
-  std::map<std::uint64_t, recording::RecordedStream> found;
-  for (const std::uint64_t number : named.numbers) {
-    auto stream = recordings.find(number);
-    if (!stream) return "there is no stream " + std::to_string(number);
-    found.emplace(number, std::move(*stream));
-  }
-  for (const std::string& name : named.names) {
-    auto streams = recordings.find(name);
-    if (streams.empty()) return no_stream_has(name);
-    for (recording::RecordedStream& stream : streams)
-      found.emplace(stream.meta.number, std::move(stream));
-  }
-  std::vector<recording::RecordedStream> streams;
-  for (auto& [number, stream] : found) streams.push_back(std::move(stream));
-  return streams;
 }
 
 Result<std::vector<recording::RecordedStream>, std::string> find_with_parts(

@@ -36,11 +36,8 @@ struct Filter {
 std::vector<const recording::RecordedStream*> select(recording::Recordings& recordings,
                                                      const Filter& filter);
 
-// The named streams by number, each once. The error is a sentence that names what is not there, and
-// has misnamed_numbers().
-Result<std::vector<recording::RecordedStream>, std::string> find_streams(
-    recording::Recordings& recordings, const NamedStreams& named, const std::string& command);
-// The same, with all parts of each named stream.
+// The recordings of the named streams by number, with all parts of each. The error is a sentence
+// that names what is not there, and has misnamed_numbers().
 Result<std::vector<recording::RecordedStream>, std::string> find_with_parts(
     recording::Recordings& recordings, const NamedStreams& named, const std::string& command);
 // The one stream; an error lists the numbers if there are several. It may have several parts.

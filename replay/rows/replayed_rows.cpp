@@ -15,24 +15,37 @@ constexpr std::size_t digested_together = 64 * recording::RowDigest::row_bytes;
 
 }  // namespace
 
-ReplayedRows::ReplayedRows(recording::StreamReader& items, const CutSettings& settings,
+ReplayedRows::ReplayedRows(recording::JoinedReader& items, const CutSettings& settings,
                            const Pace& pace, AnswerComparison* comparison)
     : items_(items),
       settings_(settings),
       pace_(pace),
       comparison_(comparison),
-      cutter_(settings_.other_rule ? Cutter(settings_.rule, {.stream = settings_.name,
-                                                             .rate = settings_.frames.rate})
-                                   : Cutter(settings_.rule)),
-      frames_(settings_.frames.bytes()) {}
+      frames_(settings_.frames.bytes()) {
+  begin_part();
+}
+
+void ReplayedRows::begin_part() {
+  before_ = frames_.end();
+  digest_ = {};
+  digested_.clear();
+  if (settings_.other_rule)
+    cutter_.emplace(settings_.rule,
+                    Decisions{.stream = settings_.name, .rate = settings_.frames.rate});
+  else
+    cutter_.emplace(settings_.rule);
+}
 
 std::optional<ReadyRow> ReplayedRows::next(Time now) {
   due_ = Time::max();
   // Rows are cut several at a time: the last of them reports that they are in batches.
   if (waiting() <= max_ready_rows / 2) full_ = false;
   while (!ended() && !full_) {
-    if (const auto row = cutter_.next()) return give(*row, now);
-    frames_.release(cutter_.keep_from());
+    if (const auto row = cutter_->next()) {
+      if (!settings_.other_rule && row->seq >= items_.rows_until()) continue;
+      return give(*row, now);
+    }
+    frames_.release(before_ + cutter_->keep_from());
     if (!feed(now)) break;
   }
   return std::nullopt;
@@ -47,24 +60,25 @@ bool ReplayedRows::feed(Time now) {
   }
   // The lanes drop an aborted stream with all its rows if no worker has had one.
   if (event_->event.kind == Kind::abort && !begun_ && !outstanding_.empty()) return false;
-  if (!cutter_.allows(event_->event)) {
+  if (!cutter_->allows(event_->event)) {
     abort_because("a body of " + std::to_string(event_->event.count) +
                   " frames is not one of the rule");
     return true;
   }
   if (event_->event.kind != Kind::frames) {
-    cutter_.add(event_->event);
+    if (event_->event.kind == Kind::open) begin_part();
+    cutter_->add(event_->event);
     if (event_->event.has_text())
       messages_.push_back(
-          {cutter_.position(), std::string(event_->text), event_->event.kind == Kind::set});
+          {cutter_->position(), std::string(event_->text), event_->event.kind == Kind::set});
     event_.reset();
     return true;
   }
   Event part = event_->event;
-  if (cutter_.decides()) part.count = std::min(part.count, cutter_.frames_until_next());
+  if (cutter_->decides()) part.count = std::min(part.count, cutter_->frames_until_next());
   const std::size_t bytes = static_cast<std::size_t>(part.count) * settings_.frames.bytes();
   frames_.append(event_->frames.first(bytes));
-  cutter_.add(part);
+  cutter_->add(part);
   event_->frames = event_->frames.subspan(bytes);
   event_->event.count -= part.count;
   if (event_->event.count == 0) event_.reset();
@@ -81,7 +95,8 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
       kept.copy = std::move(spare_.back());
       spare_.pop_back();
     }
-    ready.window = frames_.window(cutter_.index(row.window_begin()), row.window(), kept.copy);
+    ready.window =
+        frames_.window(before_ + cutter_->index(row.window_begin()), row.window(), kept.copy);
   }
   if (!messages_.empty())
     ready.posts = (kept.posts = std::make_unique<StreamPosts>(std::exchange(messages_, {}))).get();
@@ -119,8 +134,9 @@ std::optional<Row> ReplayedRows::done(std::uint64_t seq) {
 // Answers may be missing where no event is.
 std::optional<recording::RecordedItem> ReplayedRows::next_item() {
   auto item = items_.next();
-  if (items_.missing().size() > missing_parts_ && comparison_) comparison_->cut();
-  missing_parts_ = items_.missing().size();
+  const std::size_t missing = items_.missing_count();
+  if (missing > missing_parts_ && comparison_) comparison_->cut();
+  missing_parts_ = missing;
   return item;
 }
 
@@ -151,11 +167,13 @@ void ReplayedRows::read_rest() {
   if (comparison_) comparison_->recorded_all();
 }
 
-void ReplayedRows::take(const recording::RecordedEvent& event) {
+void ReplayedRows::take(recording::RecordedEvent event) {
+  if (event.event.kind == Kind::open) missing_ = false;
   if (event.event.cause == Cause::recorder) {
     missing_ = true;
     if (comparison_) comparison_->cut();
   }
+  if (settings_.other_rule && !unbroken_.take(event, items_)) return;
   if (leaves_out(event.event)) return;
   event_ = event;
   last_due_ = std::max(last_due_, pace_.due(event.at));

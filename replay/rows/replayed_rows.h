@@ -16,10 +16,11 @@
 #include "chunker/spec.h"
 #include "cutting/cutter.h"
 #include "recording/format/row_digest.h"
-#include "recording/reader/stream_reader.h"
+#include "recording/reader/joined_reader.h"
 #include "replay/rows/answer_comparison.h"
 #include "replay/rows/frame_runs.h"
 #include "replay/rows/pace.h"
+#include "replay/rows/unbroken.h"
 
 namespace millrace {
 
@@ -29,7 +30,8 @@ struct CutSettings {
   ChunkRule rule;
   // The rule is not the recorded one: the decisions of the recorded rule are left out, which are
   // `size` events, and `flush` and `reset` with the cause `endpoint`. If the rule has sizes, they
-  // are chosen as for a stream whose rows never wait.
+  // are chosen as for a stream whose rows never wait. A stream that was opened anew is cut as if it
+  // had not been.
   bool other_rule = false;
   std::string name{};  // the name of the stream decides which sizes are drawn
 };
@@ -37,6 +39,9 @@ struct CutSettings {
 // The rows of one recorded stream: its recorded events in, rows out. These are the rows of the live
 // stream, with the same windows, bit for bit. The windows lie in the mapped files, or, if they are
 // in more than two slices, in memory of this object.
+//
+// A stream that was lost and opened anew has the rows of each of its parts that no later part has
+// again: those that the clients received.
 //
 // At most max_ready_rows rows are in no batch, as in a live stream. A stream that was aborted keeps
 // its last rows back until a worker has had a row: the lanes drop aborted streams without one.
@@ -47,7 +52,7 @@ class ReplayedRows {
  public:
   // `items` and `comparison` must outlive it. The comparison gets the recorded answers; it may be
   // null.
-  ReplayedRows(recording::StreamReader& items, const CutSettings& settings, const Pace& pace,
+  ReplayedRows(recording::JoinedReader& items, const CutSettings& settings, const Pace& pace,
                AnswerComparison* comparison);
   ReplayedRows(const ReplayedRows&) = delete;
   ReplayedRows& operator=(const ReplayedRows&) = delete;
@@ -65,12 +70,12 @@ class ReplayedRows {
 
   // True once the last row was returned by next(), or the recording has an event that the rule does
   // not allow (then problem() is not empty, and the stream has ended with an abort).
-  bool ended() const { return cutter_.ended(); }
+  bool ended() const { return cutter_->ended(); }
   const std::string& problem() const { return problem_; }
   std::uint64_t rows() const { return rows_; }            // rows so far
   std::uint64_t frames() const { return frames_.end(); }  // frames so far
-  std::uint64_t position() const { return cutter_.position(); }
-  // True if a recorded digest was found and the rows have another one.
+  std::uint64_t position() const { return cutter_->position(); }
+  // True if a recorded digest was found and the rows have another one: those of the last part.
   bool differs_from_live() const { return differs_; }
   // Reads the items after the last event: the last answers, and the totals.
   void read_rest();
@@ -86,22 +91,25 @@ class ReplayedRows {
   std::optional<recording::RecordedItem> next_item();
   bool read();
   bool leaves_out(const Event& event) const;
-  void take(const recording::RecordedEvent& event);
+  void take(recording::RecordedEvent event);
   void take(const recording::RecordedAnswer& answer);
   void take(const recording::StreamTotals& totals);
   template <class Record>
   void take(const Record&) {}  // changes no row
+  void begin_part();
   bool feed(Time now);
   ReadyRow give(const Row& row, Time now);
   void digest(const Row& row);
   void abort_because(std::string why);
 
-  recording::StreamReader& items_;
+  recording::JoinedReader& items_;
   const CutSettings settings_;
   const Pace pace_;
   AnswerComparison* const comparison_;
-  Cutter cutter_;
+  std::optional<Cutter> cutter_;  // for the part
   FrameRuns frames_;
+  std::uint64_t before_ = 0;  // frames before the part
+  Unbroken unbroken_;         // for another rule
 
   std::optional<recording::RecordedEvent> event_;  // the next event of the chunker
   Time due_ = Time::min();

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "recording/reader/stream_reader.h"
+#include "recording/reader/joined_reader.h"
 #include "tests/recording/recording_files.h"
 #include "tests/support/temporary_directory.h"
 
@@ -41,10 +41,10 @@ class GivenStream {
   const std::vector<std::byte>& values() const { return values_; }
 
   // Call it once, after all else.
-  recording::StreamReader& reader() {
+  recording::JoinedReader& reader() {
     recording::expect(writer_.seal());
     recordings_ = recording::expect(recording::Recordings::open(folder_.path()));
-    return reader_.emplace(*recordings_, recordings_->find(1).value());
+    return reader_.emplace(*recordings_, recording::StreamParts{recordings_->find(1).value()});
   }
 
  private:
@@ -66,7 +66,7 @@ class GivenStream {
   std::vector<std::byte> values_;
   std::uint32_t seed_ = 1;
   std::unique_ptr<recording::Recordings> recordings_;
-  std::optional<recording::StreamReader> reader_;
+  std::optional<recording::JoinedReader> reader_;
 };
 
 }  // namespace millrace

@@ -11,9 +11,9 @@ using namespace millrace;
 
 namespace {
 
-std::vector<std::uint64_t> numbers(const std::vector<recording::RecordedStream>& streams) {
+std::vector<std::uint64_t> numbers(const std::vector<recording::StreamParts>& streams) {
   std::vector<std::uint64_t> all;
-  for (const auto& stream : streams) all.push_back(stream.meta.number);
+  for (const auto& parts : streams) all.push_back(parts.front().meta.number);
   return all;
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a pipeline is given by its name, or by a file and its name") {
 TEST_CASE("a pipeline of a file selects its streams, if there are any") {
   auto other = stream(2);
   other.meta.pipeline = "vad";
-  std::vector streams{stream(1), other, stream(3)};
+  std::vector<recording::StreamParts> streams{{stream(1)}, {other}, {stream(3), stream(4)}};
   select_by_pipeline("new", streams);
   CHECK(numbers(streams) == std::vector<std::uint64_t>{1, 2, 3});
   select_by_pipeline("asr", streams);

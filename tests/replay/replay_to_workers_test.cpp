@@ -70,8 +70,8 @@ struct Outcome {
 Outcome replay(const std::string& directory, bool compare = false,
                std::optional<std::uint64_t> wrong = {}, const std::string& chunk = {}) {
   const auto recordings = recording::expect(recording::Recordings::open(directory));
-  const auto streams = recordings->streams();
-  const auto pipeline = recording::expect(replay_pipeline(streams, {.chunk = chunk}));
+  const auto streams = recording::join_parts(recordings->streams());
+  const auto pipeline = recording::expect(replay_pipeline(recordings->streams(), {.chunk = chunk}));
   std::ostringstream out, err;
   ReplayOutput output(out, err, compare);
   auto replay = replay_to_workers(*recordings, streams, pipeline,

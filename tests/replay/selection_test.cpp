@@ -32,7 +32,7 @@ TEST_CASE("between two runs of the service the wall clock gives the distance of 
   add(2, 'b', {opened_at(3, 1010, 90'000), opened_at(4, 1000, 90'002)});
   const auto recordings = recorded.read();
   std::vector<std::int64_t> steady;
-  for (const auto& meta : metas_of(*recordings, recordings->streams()))
+  for (const auto& meta : metas_of(*recordings, recording::join_parts(recordings->streams())))
     steady.push_back(meta.opened_steady / second);
   CHECK(steady == std::vector<std::int64_t>{5, 8, 15, 17});
 }
