@@ -3,6 +3,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "base/event.h"
 #include "python/extension/datasets/array_types.h"
 #include "python/extension/text.h"
+#include "recording/reader/joined_reader.h"
 #include "recording/reader/stream_reader.h"
 
 namespace millrace::python {
@@ -36,19 +38,41 @@ constexpr double seconds(std::int64_t nanoseconds) {
 
 }  // namespace
 
+const recording::StreamParts& StreamObject::parts() {
+  if (std::exchange(changes_, recordings_->changes()) == recordings_->changes()) return parts_;
+  for (recording::RecordedStream& part : parts_)
+    if (auto now = recordings_->find(part.meta.number)) part = std::move(*now);
+  facts_ = recording::summary_of(parts_);
+  return parts_;
+}
+
 const recording::RecordedStream& StreamObject::facts() {
-  if (changes_ != recordings_->changes()) {
-    changes_ = recordings_->changes();
-    if (auto now = recordings_->find(facts_.meta.number)) facts_ = std::move(*now);
-  }
+  parts();
   return facts_;
 }
 
 bool StreamObject::whole() { return facts().whole && (!frames_ || frames_->missing().empty()); }
 
+std::uint64_t StreamObject::length() {
+  return parts().size() == 1 ? facts().frames : read().frames();
+}
+
+nb::list StreamObject::listed_parts() {
+  nb::list list;
+  for (const recording::RecordedStream& part : parts()) {
+    const auto first = recording::StreamReader(*recordings_, part).next();
+    const auto* open = first ? std::get_if<recording::RecordedEvent>(&*first) : nullptr;
+    const auto& key = part.meta.resumable;
+    list.append(nb::make_tuple(part.meta.number, key ? nb::cast(key->epoch) : nb::none(),
+                               part.begin, open ? open->event.rows : 0, part.frames));
+  }
+  return list;
+}
+
 recording::StreamFrames& StreamObject::read() {
   if (!frames_)
-    frames_ = std::make_unique<recording::StreamFrames>(*recordings_, facts());
+    frames_ = std::make_unique<recording::StreamFrames>(*recordings_, parts(),
+                                                        recording::Repeated::left_out);
   else if (frames_changes_ != recordings_->changes())
     frames_->read_on();
   frames_changes_ = recordings_->changes();
@@ -78,7 +102,7 @@ nb::list StreamObject::missing() {
 template <class One>
 nb::list StreamObject::recorded() {
   nb::list list;
-  recording::StreamReader reader(*recordings_, facts());
+  recording::JoinedReader reader(*recordings_, parts());
   while (const auto item = reader.next())
     if (const auto* one = std::get_if<One>(&*item))
       list.append(
@@ -128,7 +152,13 @@ void add_recorded_stream(nb::module_& module) {
       .def_prop_ro("values", [](Stream& stream) { return stream.facts().meta.frames.values; })
       .def_prop_ro("rate", [](Stream& stream) { return stream.facts().meta.frames.rate; })
       .def_prop_ro("features", [](Stream& stream) { return stream.facts().meta.frames.features; })
-      .def_prop_ro("length", [](Stream& stream) { return stream.facts().frames; })
+      .def_prop_ro("key",
+                   [](Stream& stream) {
+                     const auto& key = stream.facts().meta.resumable;
+                     return key ? std::optional(recording::to_hex(key->stream)) : std::nullopt;
+                   })
+      .def_prop_ro("parts", &Stream::listed_parts)
+      .def_prop_ro("length", &Stream::length)
       .def_prop_ro("open", [](Stream& stream) { return stream.facts().open; })
       .def_prop_ro("whole", &Stream::whole)
       .def("events", &Stream::events)

@@ -9,24 +9,32 @@
 
 #include "recording/reader/recordings.h"
 #include "recording/reader/stream_frames.h"
+#include "recording/reader/stream_parts.h"
 
 namespace millrace::python {
 
-// A recorded stream. Reads its events when they are needed first, and reads on after
-// Recordings::refresh(). Requires: the GIL, in all calls; so one thread at a time reads.
+// A recorded stream, of one or several parts. Reads its events when they are needed first, and
+// reads on after Recordings::refresh(). A part that is recorded later is not one of this object.
+// Requires: the GIL, in all calls; so one thread at a time reads.
 class StreamObject {
  public:
-  StreamObject(std::shared_ptr<recording::Recordings> recordings, recording::RecordedStream facts)
+  StreamObject(std::shared_ptr<recording::Recordings> recordings, recording::StreamParts parts)
       : recordings_(std::move(recordings)),
-        facts_(std::move(facts)),
+        parts_(std::move(parts)),
+        facts_(recording::summary_of(parts_)),
         changes_(recordings_->changes()) {}
 
-  // The latest facts. If the stream was deleted, they are those before.
+  // The latest facts. If a part was deleted, its facts are those before.
   const recording::RecordedStream& facts();
+  const recording::StreamParts& parts();
 
   // The same as in the facts, but false once the stream was read and a part of it was missing.
   bool whole();
+  // The recorded frames; of a stream of several parts those that frames() has.
+  std::uint64_t length();
 
+  // A tuple for each part: number, epoch, begin, rows, frames.
+  nanobind::list listed_parts();
   nanobind::list events();
   nanobind::list missing();
   // The answers of workers (RecordedAnswer), or their messages (RecordedMessage).
@@ -41,6 +49,7 @@ class StreamObject {
   recording::StreamFrames& read();
 
   std::shared_ptr<recording::Recordings> recordings_;  // outlives frames_
+  recording::StreamParts parts_;
   recording::RecordedStream facts_;
   std::uint64_t changes_;
   std::unique_ptr<recording::StreamFrames> frames_;

@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,6 +18,7 @@
 #include "python/extension/recorded_stream.h"
 #include "python/extension/text.h"
 #include "recording/reader/recordings.h"
+#include "recording/reader/stream_parts.h"
 
 namespace millrace::python {
 namespace {
@@ -55,23 +59,56 @@ class RecordingsObject {
     return list;
   }
 
+  // By the number of any part.
   nb::object find(std::uint64_t number) {
-    auto found = recordings_->find(number);
-    return found ? nb::cast(StreamObject(recordings_, std::move(*found))) : nb::none();
+    const auto found = recordings_->find(number);
+    return found ? nb::cast(StreamObject(recordings_, parts_of(*found))) : nb::none();
   }
-  std::size_t count() { return recordings_->streams().size(); }
+  std::size_t count() {
+    std::size_t later = 0;
+    for (const auto& [number, parts] : moved()) later += number != parts->front().meta.number;
+    return recordings_->streams().size() - later;
+  }
   nb::list streams() { return list_of(recordings_->streams()); }
   nb::list named(nb::handle name) { return list_of(recordings_->find(bytes_of(name))); }
 
  private:
-  nb::list list_of(const std::vector<recording::RecordedStream>& streams) const {
+  // The streams of several parts, by the numbers of their parts.
+  using Moved = std::map<std::uint64_t, std::shared_ptr<const recording::StreamParts>>;
+
+  const Moved& moved() {
+    if (moved_changes_ == recordings_->changes()) return moved_;
+    std::vector<recording::RecordedStream> resumable;
+    for (const recording::RecordedStream& stream : recordings_->streams())
+      if (stream.meta.resumable) resumable.push_back(stream);
+    moved_.clear();
+    for (recording::StreamParts& parts : recording::join_parts(resumable)) {
+      if (parts.size() == 1) continue;
+      const auto shared = std::make_shared<const recording::StreamParts>(std::move(parts));
+      for (const recording::RecordedStream& part : *shared) moved_[part.meta.number] = shared;
+    }
+    moved_changes_ = recordings_->changes();
+    return moved_;
+  }
+  recording::StreamParts parts_of(const recording::RecordedStream& stream) {
+    const auto found = moved().find(stream.meta.number);
+    return found == moved_.end() ? recording::StreamParts{stream} : *found->second;
+  }
+  // The streams of these recordings, each once.
+  nb::list list_of(const std::vector<recording::RecordedStream>& recordings) {
     nb::list list;
-    for (const recording::RecordedStream& stream : streams)
-      list.append(nb::cast(StreamObject(recordings_, stream)));
+    std::set<std::uint64_t> listed;
+    for (const recording::RecordedStream& one : recordings) {
+      auto parts = parts_of(one);
+      if (parts.size() > 1 && !listed.insert(parts.front().meta.number).second) continue;
+      list.append(nb::cast(StreamObject(recordings_, std::move(parts))));
+    }
     return list;
   }
 
   std::shared_ptr<recording::Recordings> recordings_;
+  Moved moved_;
+  std::optional<std::uint64_t> moved_changes_;  // Recordings::changes() when it was made
 };
 
 }  // namespace

@@ -167,6 +167,8 @@ class RecordedStream:
     values: int
     rate: float
     features: bool
+    key: str | None
+    parts: list[tuple[int, int | None, int, int, int]]
     length: int
     open: bool
     whole: bool

@@ -26,7 +26,7 @@ from millrace import _core
 from millrace.elements import DTYPES
 from millrace.json_text import value_of
 
-__all__ = ["Answer", "Event", "Message", "Missing", "Recordings", "Stream", "open"]
+__all__ = ["Answer", "Event", "Message", "Missing", "Part", "Recordings", "Stream", "open"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,12 +76,26 @@ class Missing:
     why: str  #: a phrase, such as "not recorded: queue_full", "damaged: file 3" or "deleted"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A recording of a stream. A stream that was lost and opened anew has several."""
+
+    number: int  #: number of the recording in its directory
+    epoch: int | None  #: number of the connection that opened it; None if the stream ends with its connection
+    begin: int  #: position at which it begins: it replaces the frames of the parts before it from there on
+    rows: int  #: number of rows of the stream before it: it replaces the later rows of the parts before it
+    frames: int  #: recorded frames, also those that the next part has again
+
+
 def _value_of(kind: str, data: str | bytes) -> Any:
     return value_of(data) if kind == "json" else data
 
 
 class Stream:
     """A recorded stream. A stream that is being recorded grows with ``Recordings.refresh()``.
+
+    A stream that was lost and opened anew is one stream, of several ``parts``. Its events and frames come once. An event
+    ``open`` between them begins a part, at the position ``count``: the model of this part had a fresh state.
 
     A stream keeps the files that it has read: it stays readable if they are deleted. Threads may share it.
     """
@@ -93,7 +107,7 @@ class Stream:
 
     @property
     def number(self) -> int:
-        """Number of the stream, which no other stream of the directory ever has."""
+        """Number of the stream, which no other stream of the directory ever has: that of its first part."""
         return self._core.number
 
     @property
@@ -147,8 +161,19 @@ class Stream:
         return self._core.features
 
     @property
+    def key(self) -> str | None:
+        """32 digits that name the stream, also if it is opened anew; None if the stream ends with its connection."""
+        return self._core.key
+
+    @property
+    def parts(self) -> list[Part]:
+        """The recordings of the stream, in order."""
+        return [Part(*part) for part in self._core.parts]
+
+    @property
     def length(self) -> int:
-        """Number of recorded frames. If a file is damaged, ``frames()`` has fewer."""
+        """Number of recorded frames. If a file is damaged, ``frames()`` has fewer. If the stream has several parts, the
+        stream is read to count them."""
         return self._core.length
 
     @property
@@ -201,7 +226,7 @@ class Recordings:
     """The recorded streams of a directory, by number. ``open`` makes it.
 
     ``len(recordings)`` is the number of streams, ``recordings[17]`` is the stream with number 17 (KeyError if there
-    is no such stream), and an iteration gives all of them. Threads may share it.
+    is no such stream), also by the number of a later part of it, and an iteration gives all of them. Threads may share it.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:

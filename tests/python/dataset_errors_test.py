@@ -79,7 +79,8 @@ class Arguments(DatasetTest):
         self.refused(r"frames\(1\)|whole number|interpreted", (TypeError, ValueError), streams=Streams(arrays(4, 4)))
         with self.assertRaisesRegex(ValueError, "names: 3 entries for 2 arrays"):
             millrace.catalogs.Arrays(arrays(4, 4), names=["a", "b", "c"])
-        for events, text in (([("frames", 3)], "have 3 frames"), ([("bang", 3)], "bang"), ([7], "pairs")):
+        for events, text in (([("frames", 3)], "have 3 frames"), ([("bang", 3)], "bang"), ([7], "pairs"),
+                             ([("open", 2), ("frames", 4)], "only an event of recordings")):
             self.refused(text, streams=millrace.catalogs.Arrays(arrays(4), events=[events]), slots=1)
 
     def test_more_values_per_frame_than_others(self):

@@ -86,6 +86,38 @@ class Example(unittest.TestCase):
         self.assertEqual([row[1:5] for row in rows if row[3]], [[0, 0, 4, 0], [164, 0, 2, 0]])
 
 
+class Moved(unittest.TestCase):
+    """A stream that was lost at position 14, and opened anew at position 8."""
+
+    def setUp(self):
+        self.recordings = millrace.recordings.open(written(self, "moved"))
+        (self.stream,) = self.recordings
+
+    def test_its_parts_are_one_stream(self):
+        self.assertEqual(len(self.recordings), 1)
+        self.assertEqual([self.recordings[number].number for number in (1, 2)], [1, 1])
+        self.assertEqual([stream.number for stream in self.recordings.named(self.stream.name)], [1])
+        self.assertEqual((self.stream.key, self.stream.whole), ("0" * 32, True))
+        self.assertEqual([dataclasses.astuple(part) for part in self.stream.parts], [(1, 0, 0, 0, 14), (2, 3, 8, 2, 3)])
+
+    def test_its_frames_and_events_come_once(self):
+        self.assertEqual(self.stream.frames()[:, 0].tolist(), list(range(1, 12)))
+        self.assertEqual(self.stream.length, 11)
+        self.assertEqual(
+            [(event.kind, event.count, event.at, event.position, event.frame) for event in self.stream.events()],
+            [("open", 0, 1.0, 0, 0), ("frames", 8, 1.0, 0, 0), ("open", 8, 31.0, 8, 8), ("frames", 3, 31.0, 8, 8),
+             ("end", 0, 31.0, 11, 11)])
+        self.assertEqual([answer.seq for answer in self.stream.answers()], [1, 2])
+
+    def test_a_dataset_has_the_frames_of_both_parts_for_rows_and_once_for_whole_streams(self):
+        directory = written(self, "moved")
+        with millrace.Dataset(str(directory), chunk={"size": 4, "right": 2}, slots=1, shuffle=False) as dataset:
+            rows = [(row.seq, row.begin, row.size, row.right) for batch in dataset for row in batch.framed]
+        self.assertEqual(rows, [(0, 0, 4, 2), (1, 4, 4, 2), (2, 8, 3, 0)])
+        with millrace.Dataset(str(directory), chunk=None, mode="stateless", rows=1) as dataset:
+            self.assertEqual([batch.size.tolist() for batch in dataset], [[11]])
+
+
 class Directory(unittest.TestCase):
     def test_streams_are_found_by_number_and_name(self):
         recordings = millrace.recordings.open(written(self, "streams", 5, 3, 100))

@@ -11,6 +11,7 @@ import torch
 from datasets import RULE, DatasetTest, arrays, frames_of, go, write_wav
 
 import millrace
+from millrace.targets import _begins_of
 
 LENGTHS = 10, 8, 21, 4  # with bodies of 4 frames, two streams end in a marker row
 TOKENS = [[7, 8, 9], [], [5], [1, 2]]
@@ -173,6 +174,11 @@ class Segments(TargetsTest):
     def test_a_stream_without_events_is_one_segment(self):
         data = self.data(arrays(*LENGTHS), companions={"tokens": {"source": [[tokens] for tokens in TOKENS], "per": "segment"}})
         self.assertEqual([target for _, _, target in self.given(data)], TOKENS)
+
+    def test_segments_of_a_stream_that_moved_begin_at_their_positions(self):
+        """The part before has the frames 10 to 14 and the flush at 12, which the next part has again."""
+        events = [("flush", 0, 4), ("gap", 3, 6), ("flush", 0, 9), ("open", 10, 11), ("flush", 0, 13), ("reset", 0, 20)]
+        self.assertEqual(_begins_of(events), [4, 9, 12, 19])
 
 
 class Errors(TargetsTest):

@@ -3,10 +3,12 @@
 //
 //   write_recording DIRECTORY example
 //   write_recording DIRECTORY streams STREAMS SLICES FRAMES [POSITION ROWS]
+//   write_recording DIRECTORY moved
 //
 // `example` is the file of docs/recording_format.md. `streams` writes slices of that many frames of
 // 16-bit audio, one per stream in turn, with a commit every 4 MiB. With a position and a number of
-// rows, the streams are opened anew there.
+// rows, the streams are opened anew there. `moved` writes a stream that was lost at position 14,
+// and opened anew 30 s later at position 8 with row 2: recordings 1 and 2.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -86,12 +88,49 @@ void write_streams(const Directory& directory, std::size_t streams, std::size_t 
   expect(writer.seal());
 }
 
+void write_moved(const Directory& directory) {
+  FileWriter writer = begin(directory);
+  std::vector<std::byte> audio(28);
+  for (std::size_t i = 0; i < 14; ++i) audio[2 * i] = static_cast<std::byte>(i + 1);
+  StreamMeta meta = meta_of(1);
+  meta.rule = R"({"size":4,"right":2})";
+  meta.resumable = ResumableKey{};
+  const auto add = [&](const std::vector<RecordedEvent>& events, Bytes frames,
+                       const RecordedAnswer& answer) {
+    writer.add(meta, 0, meta.opened_wall,
+               {.stream = meta.number,
+                .begin = events.front().event.count,
+                .events = events,
+                .answers = {&answer, 1},
+                .closing = StreamTotals{.frames = frames.size() / 2, .complete = true}},
+               {&frames, 1});
+  };
+  const auto at = [&] { return from_wire(meta.opened_steady + 1'000'000'000); };
+  add({{{.kind = Event::Kind::open}, at()},
+       {{.kind = Event::Kind::frames, .count = 14}, at()},
+       {{.kind = Event::Kind::abort, .cause = Cause::connection}, at()}},
+      audio, {.seq = 1, .kind = Answer::Kind::json, .data = "1"});
+  meta.number = 2;
+  meta.resumable->epoch = 3;
+  meta.opened_steady = 7;
+  meta.opened_wall += 30'000'000'000;
+  add({{{.kind = Event::Kind::open, .count = 8, .rows = 2}, at()},
+       {{.kind = Event::Kind::frames, .count = 3}, at()},
+       {{.kind = Event::Kind::end}, at()}},
+      Bytes(audio).subspan(16, 6), {.seq = 2, .kind = Answer::Kind::json, .data = "2"});
+  expect(writer.seal());
+}
+
 int run(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   const auto number = [&](std::size_t i) { return std::stoul(args.at(i)); };
   const Directory directory = expect(Directory::open(args.at(0), Directory::For::writing));
   if (args.at(1) == "example") {
     write_example(directory);
+    return 0;
+  }
+  if (args.at(1) == "moved") {
+    write_moved(directory);
     return 0;
   }
   Event open;

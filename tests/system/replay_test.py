@@ -13,6 +13,7 @@ import unittest
 
 import websockets
 
+import resume_test
 from harness import COUNTED, MILLRACE, Process, SystemTest, run, wait_for
 
 RULES = {
@@ -241,6 +242,86 @@ class Replay(SystemTest):
         self.assertEqual(replay.wait(), 1)
         self.assertIn("are of the pipelines", replay.errors[0])
         self.assertIn("--pipeline NAME", replay.errors[0])
+
+
+
+class Moved(resume_test.ResumeTest):
+    """A stream that was lost, and opened anew twice."""
+
+    PIPELINE = "[[pipeline]]\nslots = 8\nchunk = { size = 100, left = 30, right = 70 }\n"
+    PARTS = [resume_test.samples(0, 450), {"type": "message", "data": "a"}, {"type": "flush", "mark": 1}, resume_test.samples(450, 333),
+             {"type": "gap", "frames": 10}, resume_test.samples(783, 500), {"type": "end"}]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="millrace-replay-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.directory = f"{self.folder}/recording"
+
+    def recorded_rows(self):
+        """The rows that the client got, as a tap received them."""
+        service = self.served(self.PIPELINE + "record = true\n", f'[recording]\ndirectory = "{self.directory}"\n[limits]\nresume = "1s"\n')
+
+        async def moved():
+            client = self.client(service, id="call")
+            for sent in 4, 6:
+                place = client.place[0]
+                await client.connect()
+                await client.send_again()
+                await client.send(*self.PARTS[len(client.parts):sent])
+                while client.place[0] == place:  # until it can continue with the next segment
+                    await client.receive()
+                client.cut()
+                await asyncio.to_thread(wait_for, lambda: service.streams() == [], "the window to be over")
+            self.assertEqual((await client.connect())["resumed"], False)
+            await client.send_again()
+            await client.send(*self.PARTS[len(client.parts):])
+            await client.receive_until("closed")
+
+        run(moved())
+        self.assertEqual(service.stop(), 0)
+        self.worker.wait()
+        return self.worker.lines
+
+    def replay(self, *arguments):
+        process = Process(MILLRACE, "replay", self.directory, *arguments)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_worker_gets_the_rows_that_the_client_got(self):
+        expected = []
+        for row in by_stream(self.recorded_rows())["call"]:
+            if row["reason"] == "failover":  # it replaces the rows from its number on
+                expected = expected[:row["seq"]]
+            if "ABORT" not in row["flags"]:
+                expected.append(row)
+        self.assertEqual([row["seq"] for row in expected], list(range(len(expected))))
+        self.assertEqual([row["reason"] for row in expected].count("failover"), 2)
+        url = f"unix:{self.folder}/replay.sock"
+        replay = self.replay("--workers", url)
+        tap = Process(MILLRACE, "tap", "--url", url, "--data", "crc32c")
+        self.addCleanup(tap.kill)
+        self.assertEqual((replay.wait(), tap.wait()), (0, 0), replay.errors)
+        self.assertEqual(by_stream(tap.lines), {"call": expected})
+        self.assertIn("1 of 1 stream", replay.errors[-1])
+
+    def test_a_service_gets_what_the_client_sent_once(self):
+        self.recorded_rows()
+        service = self.service(self.PIPELINE)
+        tap = self.tap(service, "default", "--data", "crc32c")
+
+        async def without_a_loss():
+            client = self.client(service, id="whole")
+            await client.finish(self.PARTS)
+
+        run(without_a_loss())
+        replay = self.replay("--url", f"ws://127.0.0.1:{service.port}")
+        self.assertEqual(replay.wait(), 0, replay.errors)
+        self.rows(tap, "call")
+        service.stop()
+        tap.wait()
+        rows = by_stream(tap.lines)
+        self.assertEqual(rows["call"], rows["whole"])
 
 
 if __name__ == "__main__":
