@@ -119,8 +119,8 @@ TEST_CASE("a stream whose service accepts it but does not answer is tried again"
 TEST_CASE("a stream whose service never answers is lost after the window however old it is") {
   ResumingService host({.silent = 1 << 30});
   const ScriptedService service(host);
-  const CuttingProxy proxy(service.url(), {{.down = 60'000}});
-  Client client(proxy.url(), {.resume_window = 10ms});
+  const CuttingProxy proxy(service.url(), {{.down = 200'000}});
+  Client client(proxy.url(), {.resume_window = 100ms});
   ClientStream stream = client.open();
   const auto talk = [&] {
     do stream.send(bytes_in("aa"));
