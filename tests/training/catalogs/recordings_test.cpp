@@ -45,6 +45,19 @@ struct Recorded {
   RecordedDirectory directory;
 };
 
+// Damages the chunk of the first file, without a change of its size and time.
+void damage_first_file(const RecordedDirectory& directory) {
+  const std::string path = directory / recording::Directory::file_name(1);
+  const auto recordings = std::move(*recording::Recordings::open(directory.path()));
+  const auto chunk = (*recordings->file(1))->chunks().front();
+  const auto time = std::filesystem::last_write_time(path);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(chunk.offset + chunk.bytes / 2));
+  file << "damage";
+  file.close();
+  std::filesystem::last_write_time(path, time);
+}
+
 // Stream 1 was lost at position 14, and continues at position 8 with row 2: stream 3. Its rows have
 // two frames of right context.
 struct Moved {
@@ -193,15 +206,7 @@ TEST_CASE("the parts of a stream that has not changed are not read again") {
   Moved moved;
   CountedSettings counted(moved.directory.path());
   const auto before = open_good(counted.settings);
-  // Would be missing if it were read.
-  std::fstream first(moved.directory / recording::Directory::file_name(1),
-                     std::ios::in | std::ios::out | std::ios::binary);
-  const auto time =
-      std::filesystem::last_write_time(moved.directory / recording::Directory::file_name(1));
-  first.seekp(400);
-  first << "damage";
-  first.close();
-  std::filesystem::last_write_time(moved.directory / recording::Directory::file_name(1), time);
+  damage_first_file(moved.directory);  // would be missing if it were read
   auto file = moved.directory.file(9);
   TestStream more(9, "more");
   more.event(open()).frames(1).event(end()).slice(file);
