@@ -156,7 +156,7 @@ class ResumableStream final : public ClientOutput {
   ClientLink* link_ = nullptr;      // the connection's handle; null in the same cases
   StreamHandle handle_;
   Stream* stream_ = nullptr;
-  std::size_t rejected_bytes_ = 0;  // of rejections while it needs an acknowledgement
+  std::size_t rejected_bytes_ = 0;  // rejections kept while it needs an acknowledgement
   std::uint32_t given_ = 0;         // the epoch of the newest token
   std::uint32_t used_ = 0;          // the highest epoch that was used
   bool has_input_ = false;          // something was received since it was opened here

@@ -31,8 +31,8 @@ class ResumableStreams final : public ResumeHome {
   void sweep(Time now);
   // Ends the stream if it has waited since then.
   void end_waiting(const DetachedList::Entry& entry);
-  // Of the waiting streams that are over, the one that has waited for the longest time; null if
-  // none is over. Its client loses nothing if it is removed: its token opens the stream anew.
+  // The stream that has waited for the longest time among those that are over; null if no stream
+  // is. Its client loses nothing if it is removed: its token opens the stream anew.
   ResumableStream* oldest_over() const;
   // The service stops: ends the waiting streams. From now on a stream ends with its connection.
   void drain();
