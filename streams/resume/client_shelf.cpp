@@ -45,12 +45,18 @@ void append(std::string& block, const Value& value) {
   block.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+template <class Value>
+Value value_at(const char* at) {
+  Value value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
 }  // namespace
 
 void ClientShelf::add(const Kept& message, const Answer& text) {
   const Explanation* explanation = explanation_of(message);
-  const std::size_t size =
-      sizeof(Record) + text.data.size() + (explanation ? sizeof *explanation : 0);
+  const std::size_t size = overhead + text.data.size() + (explanation ? sizeof *explanation : 0);
   if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < size) {
     std::string block;
     block.reserve(std::max(size, block_size));
@@ -62,18 +68,13 @@ void ClientShelf::add(const Kept& message, const Answer& text) {
     given_block_ = blocks_.size() - 1;
     given_at_ = block.size();
   }
-  append(block, Record{size, message, text.kind, text.endpoint});
+  append(block, Head{size, text.kind, text.endpoint, is_result(message)});
+  append(block, message);
   block.append(text.data);
   if (explanation) append(block, *explanation);
   ++count_;
   bytes_ += size;
   if (is_result(message)) ++results_;
-}
-
-ClientShelf::Record ClientShelf::record_at(const char* at) {
-  Record record;
-  std::memcpy(&record, at, sizeof record);
-  return record;
 }
 
 void ClientShelf::give(std::uint64_t n, const Kept& message, const Answer& text,
@@ -87,17 +88,18 @@ void ClientShelf::give(std::uint64_t n, const Kept& message, const Answer& text,
 void ClientShelf::give_next(ClientOutput& client) {
   assert(!has_given_all());
   const char* at = &blocks_[given_block_][given_at_];
-  Record record = record_at(at);
-  const char* end = at + record.size;
+  const Head head = value_at<Head>(at);
+  auto message = value_at<Kept>(at + sizeof head);
+  const char* end = at + head.size;
   Explanation explanation;
-  if (explanation_of(record.message)) {
+  if (explanation_of(message)) {
     end -= sizeof explanation;
-    std::memcpy(&explanation, end, sizeof explanation);
-    std::get<Result>(record.message).head.explanation = &explanation;
+    explanation = value_at<Explanation>(end);
+    std::get<Result>(message).head.explanation = &explanation;
   }
-  const Answer text{record.kind, std::string(at + sizeof record, end), record.endpoint};
-  give(given_, record.message, text, client);
-  seek_next(record.size);
+  const Answer text{head.kind, std::string(at + overhead, end), head.endpoint};
+  give(given_, message, text, client);
+  seek_next(head.size);
 }
 
 void ClientShelf::seek(std::uint64_t n) {
@@ -105,7 +107,7 @@ void ClientShelf::seek(std::uint64_t n) {
   given_ = first_;
   given_block_ = 0;
   given_at_ = begin_;
-  while (given_ < n) seek_next(record_at(&blocks_[given_block_][given_at_]).size);
+  while (given_ < n) seek_next(value_at<Head>(&blocks_[given_block_][given_at_]).size);
 }
 
 void ClientShelf::seek_next(std::size_t bytes) {
@@ -120,10 +122,10 @@ void ClientShelf::acknowledge(std::uint64_t n) {
   assert(n <= next());
   for (; first_ < n; ++first_, --count_) {
     std::string& block = blocks_.front();
-    const Record record = record_at(&block[begin_]);
-    bytes_ -= record.size;
-    if (is_result(record.message)) --results_;
-    begin_ += record.size;
+    const Head head = value_at<Head>(&block[begin_]);
+    bytes_ -= head.size;
+    if (head.is_result) --results_;
+    begin_ += head.size;
     if (begin_ < block.size()) continue;
     begin_ = 0;
     if (blocks_.size() > 1 || block.capacity() > block_size) {

@@ -75,16 +75,15 @@ class ClientShelf {
   bool empty() const { return count_ == 0; }
 
  private:
-  // The begin of each message. Its text follows, and then its explanation.
-  struct Record {
+  // The begin of each message. The Kept follows, its text, and then its explanation.
+  struct Head {
     std::size_t size = 0;  // bytes of the whole message
-    Kept message;
-    Answer::Kind kind{};  // that of the text
+    Answer::Kind kind{};   // that of the text
     bool endpoint = false;
+    bool is_result = false;
   };
-  static_assert(std::is_trivially_copyable_v<Record>);
+  static_assert(std::is_trivially_copyable_v<Head> && std::is_trivially_copyable_v<Kept>);
 
-  static Record record_at(const char* at);
   static void give(std::uint64_t n, const Kept& message, const Answer& text, ClientOutput& client);
   void seek_next(std::size_t bytes);
 
@@ -98,6 +97,6 @@ class ClientShelf {
   Ring<std::string> blocks_;
 };
 
-inline constexpr std::size_t ClientShelf::overhead = sizeof(Record);
+inline constexpr std::size_t ClientShelf::overhead = sizeof(Head) + sizeof(Kept);
 
 }  // namespace millrace
