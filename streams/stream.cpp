@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -287,9 +286,8 @@ void Stream::deliver(const Row& row, const RowDone& done) {
                       .end = row.end(),
                       .rate = settings_.type.rate,
                       .flags = row.flags};
-      std::optional<Explanation> explanation;
-      if (settings_.explain)
-        head.explanation = &explanation.emplace(Explanation{done.in_batch, done.at});
+      const Explanation explanation{done.in_batch, done.at};
+      if (settings_.explain) head.explanation = &explanation;
       client_->result(head, done.answer);
     }
   }
@@ -336,10 +334,9 @@ void Stream::finish(Time now) {
   input_ = Input::over;
   finished_ = true;
   paused_ = false;
-  const auto before = points_ ? points_->start() : ResumePoints::Place();
+  const auto from = points_ ? points_->start() : ResumePoints::Place();
   if (client_listens_)
-    client_->closed(before.begin + cutter_.frames().end(), before.seq + cutter_.chunks(),
-                    draining_);
+    client_->closed(from.begin + cutter_.frames().end(), from.seq + cutter_.chunks(), draining_);
   client_listens_ = false;
   if (const auto tap = std::move(tap_)) tap->closed(closing_, ended_);
   intake_.clear();

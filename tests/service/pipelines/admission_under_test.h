@@ -47,9 +47,9 @@ dim = 3
                                              "test.toml");
     for (const PipelineOptions& options : configuration->options.pipelines)
       if (!only || options.name == "features")
-        pipelines.push_back(
-            std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads},
-                                       10, PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
+        pipelines.push_back(std::make_unique<Pipeline>(
+            options, io, SlabSupply{devices, slab_bytes, slab_threads}, connections + 7,
+            PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
     admission.emplace(pipelines,
                       ThreadAdmission::Thread{shared, returns, *logged.log, 0, 1, recording});
   }
