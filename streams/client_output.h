@@ -34,6 +34,9 @@ class ClientOutput {
   virtual void message(const MessageHead& head, const Answer& message) = 0;
   // True while too many bytes are unwritten. StreamInput::written() follows when this changes.
   virtual bool full() const { return full_; }
+  // True while less than half of what makes it full() is unwritten: what a stream has kept can be
+  // given without holding up the client.
+  virtual bool has_room() const { return !full(); }
   // `seq`: the row whose segment the flush with this mark ended.
   virtual void flushed(std::uint64_t mark, std::uint64_t seq) = 0;
   // A message was refused; its `frames` (of the pipeline) are a gap; the stream continues.

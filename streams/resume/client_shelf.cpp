@@ -68,12 +68,12 @@ void ClientShelf::add(const Kept& message, const Answer& text) {
     given_block_ = blocks_.size() - 1;
     given_at_ = block.size();
   }
+  if (block.empty()) bytes_ += block.capacity();
   append(block, Head{size, text.kind, text.endpoint, is_result(message)});
   append(block, message);
   block.append(text.data);
   if (explanation) append(block, *explanation);
   ++count_;
-  bytes_ += size;
   if (is_result(message)) ++results_;
 }
 
@@ -123,11 +123,11 @@ void ClientShelf::acknowledge(std::uint64_t n) {
   for (; first_ < n; ++first_, --count_) {
     std::string& block = blocks_.front();
     const Head head = value_at<Head>(&block[begin_]);
-    bytes_ -= head.size;
     if (head.is_result) --results_;
     begin_ += head.size;
     if (begin_ < block.size()) continue;
     begin_ = 0;
+    bytes_ -= block.capacity();
     if (blocks_.size() > 1 || block.capacity() > block_size) {
       blocks_.pop_front();
       if (given_block_ > 0) --given_block_;

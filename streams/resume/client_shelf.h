@@ -70,6 +70,7 @@ class ClientShelf {
   bool has_given_all() const { return given_ == next(); }
   // The results, and messages of workers, that are kept.
   std::size_t results() const { return results_; }
+  // The memory of the messages.
   std::size_t bytes() const { return bytes_; }
   static const std::size_t overhead;  // bytes of a message beside its text
   bool empty() const { return count_ == 0; }

@@ -125,7 +125,7 @@ void ResumableStream::keep(const ClientShelf::Kept& message, const Answer& text)
 }
 
 void ResumableStream::give_some() {
-  while (client_ && !shelf_.has_given_all() && !client_->full()) shelf_.give_next(*client_);
+  while (client_ && !shelf_.has_given_all() && client_->has_room()) shelf_.give_next(*client_);
 }
 
 void ResumableStream::result(const ResultHead& head, const Answer& answer) {
@@ -153,9 +153,8 @@ void ResumableStream::flushed(std::uint64_t mark, std::uint64_t seq) {
 }
 
 void ResumableStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
-  const std::size_t before = shelf_.bytes();
   keep(ClientShelf::Rejected{code, frames}, {.data = std::string(message)});
-  if (needs_acknowledgement()) rejected_bytes_ += shelf_.bytes() - before;
+  if (needs_acknowledgement()) rejected_bytes_ += ClientShelf::overhead + message.size();
 }
 
 void ResumableStream::warning(ErrorCode code, std::string_view message) {

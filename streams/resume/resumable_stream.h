@@ -37,8 +37,8 @@ class ResumeHome {
 // client acknowledges them. A connection receives a StreamHandle from attach(), which ends with the
 // connection. Without a connection the stream continues: its results are kept.
 //
-// A connection is given messages, in order, only while it is not full(). So it has few that are
-// kept here too, also after attach().
+// A connection is given messages, in order, only while it is not full(), and those that wait for
+// room while it has_room(). So it has few that are kept here too, also after attach().
 //
 // While more than `buffer` bytes are kept it is full(), so the stream gives no row to the lane. If
 // the client then acknowledges nothing for `stall`, the stream fails. This time continues over the

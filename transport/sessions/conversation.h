@@ -67,6 +67,7 @@ class Conversation : public ClientOutput {
   void disconnected(ConnectionEnd how, Time now);
 
   std::string peer() const override { return peer_; }
+  bool has_room() const override { return queue_.unsent() < queue_.scope().limits().unsent / 2; }
   void drop_queued() override { queue_.drop_queued(); }
   std::size_t reclaimable() const override { return queue_.reclaimable(); }
   void resume() override { queue_.to_read().notify(); }

@@ -39,8 +39,8 @@ struct PeerContext {
 // from `limits.unsent` unsent bytes on, until half of that is unsent.
 //
 // Results are never dropped. If more than `limits.unsent` bytes of other messages are unsent when
-// the peer sends a message, the stream ends with `slow_reader`. The messages that a stream gives
-// when it is continued do not count: the peer may send as soon as it has the first one.
+// the peer sends a message, the stream ends with `slow_reader`. A stream that resumes keeps these
+// messages itself, and bounds them.
 //
 // The messages of a stream that resumes have numbers. It is not over() until the peer has
 // acknowledged its last message, or has had `limits.close` to do so: then it waits like a stream
@@ -105,6 +105,7 @@ class PeerStream final : public ClientOutput {
   void acknowledged(const ResumePoint& point) override;
   void drop_queued() override;
   std::size_t reclaimable() const override { return closing_ ? 0 : unsent_; }
+  bool has_room() const override { return unsent_ < context_.limits.unsent / 2; }
   void resume() override {}  // ZeroMQ clients are always read
   void credit_available() override { top_up(); }
 
@@ -138,7 +139,6 @@ class PeerStream final : public ClientOutput {
   std::uint64_t position_ = 0;              // position of the next frame, in client frames
   std::int64_t granted_ = 0;
   std::size_t unsent_ = 0;        // bytes
-  std::size_t greeting_ = 0;      // the first part of unsent_, from before begin()
   std::size_t unsent_other_ = 0;  // the part of the rest that is not results
   Time last_received_;
   FramesInPieces pieces_;
