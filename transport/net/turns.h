@@ -20,8 +20,9 @@ namespace millrace {
 // at the sockets. So a connection whose input is cheap waits for about one of them, however many
 // connections have input that is expensive.
 //
-// The upgrade of a new connection, its first input and its end are further turns too. So if many
-// clients connect at once, or are lost at once, the others are served between any two of them.
+// The upgrade of a new connection, its first input and its end by the peer are further turns too.
+// So if many clients connect at once, or are lost at once, the others are served between any two of
+// them.
 //
 // A service of the io_context, for all its connections. Confined to the thread of the io_context.
 class Turns final : public net::execution_context::service {

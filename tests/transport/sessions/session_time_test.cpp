@@ -314,31 +314,3 @@ TEST_CASE_METHOD(SessionFixture,
   CHECK(client.aborted);
   CHECK(stream.calls == Calls{"lost"});
 }
-
-TEST_CASE("a stream that outlives its connection fails if its client only answers pings") {
-  SessionFixture fixture;
-  fixture.stream.resumes = true;
-  fixture.client.last_received_at = Clock::now() + 25s;
-  fixture.after(31s);
-  CHECK(fixture.stream.calls == SessionFixture::Calls{"failed idle", "lost"});
-}
-
-TEST_CASE("a stream that outlives its connection waits for a client that falls silent") {
-  SessionFixture fixture;
-  fixture.stream.resumes = true;
-  SECTION("between two messages") { fixture.after(31s); }
-  SECTION("in a message") {
-    fixture.client.incomplete_since = Clock::now();
-    fixture.after(6s);
-  }
-  SECTION("while it has results to read") {
-    fixture.client.stop_reading();
-    fixture.client.stuck_since = Clock::now();
-    fixture.result("1");
-    fixture.after(0s);
-    fixture.after(11s);
-  }
-  CHECK(fixture.stream.calls == SessionFixture::Calls{"lost"});
-  CHECK(fixture.client.aborted);
-  CHECK(!fixture.client.closed);
-}

@@ -68,7 +68,9 @@ void MillraceV1Conversation::apply_command(const ClientMessage& command, Time ar
 }
 
 bool MillraceV1Conversation::rejects_input() {
-  if (ended_) rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  // A stream that resumes may have failed, and its client may not know that yet.
+  if (ended_ && !stream()->outlives_connection())
+    rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   return ended_;
 }
 

@@ -25,8 +25,6 @@ constexpr std::size_t result_envelope = 256;
 
 void PeerStream::begin(StreamHandle stream, Time now) {
   stream_ = std::move(stream);
-  greeting_ = unsent_;
-  unsent_other_ = 0;
   last_received_ = now;
   ended_ = stream_->has_ended();
   top_up();
@@ -149,13 +147,15 @@ void PeerStream::received(const cp::Received& received, Time now) {
 bool PeerStream::accepts_input(Time now) {
   if (closing_) return false;
   last_received_ = now;
-  if (unsent_other_ > context_.limits.unsent) {
+  const bool resumes = stream_->outlives_connection();
+  if (unsent_other_ > context_.limits.unsent && !resumes) {
     fail(ErrorCode::slow_reader,
          "more than " + std::to_string(context_.limits.unsent) +
              " bytes of answers to messages are not read: read while you send",
          now);
   } else if (ended_) {
-    rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+    // A stream that resumes may have failed, and its client may not know that yet.
+    if (!resumes) rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   } else if (stream_->overrun()) {
     context_.stats.rejected[MessageFault::rate_limit].add();
     fail(ErrorCode::too_fast,
@@ -216,10 +216,7 @@ void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
-  if (greeting_ > 0)
-    greeting_ -= label.bytes;
-  else if (!label.is_result)
-    unsent_other_ -= label.bytes;
+  if (!label.is_result) unsent_other_ -= label.bytes;
   if (unsent_ <= context_.limits.unsent / 2) full_ = false;
   if (stream_) stream_->written(label.is_result ? 1 : 0, now);  // it may have failed to open
   top_up();
@@ -234,7 +231,7 @@ void PeerStream::lost(Time now) {
 void PeerStream::drop_queued() {
   if (closing_) return;
   outbox_.drop(*this);
-  unsent_ = unsent_other_ = greeting_ = 0;
+  unsent_ = unsent_other_ = 0;
   full_ = false;
 }
 
