@@ -172,7 +172,7 @@ Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
 
 bool OutgoingStream::is_ack_due(Time now) const {
   const auto due = state_.order().ack_due();
-  return state_.can_resume() && due && *due <= now;
+  return state_.has_token() && due && *due <= now;
 }
 
 void OutgoingStream::sent(Time now) {
@@ -221,7 +221,7 @@ void OutgoingStream::cut_short() {
 
 void OutgoingStream::finish(std::uint64_t n) {
   last_ack_ = n;
-  stage_ = state_.can_resume() && n > 0 ? Stage::finishing : Stage::over;
+  stage_ = state_.has_token() && n > 0 ? Stage::finishing : Stage::over;
 }
 
 }  // namespace millrace

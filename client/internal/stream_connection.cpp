@@ -190,7 +190,7 @@ Task<bool> StreamConnection::send_queued() {
 
 bool StreamConnection::is_ack_due() const {
   const auto due = state_.order().ack_due();
-  return state_.can_resume() && due && *due <= Clock::now();
+  return state_.has_token() && due && *due <= Clock::now();
 }
 
 // No other message has come to send it with, or none will.
@@ -224,7 +224,7 @@ Task<> StreamConnection::abort_on_timeout() {
 // The service closes connections that send nothing for too long.
 Task<> StreamConnection::await_queued() {
   const Time keepalive = sent_ + settings_.keepalive;
-  const auto ack_due = state_.can_resume() ? state_.order().ack_due() : std::nullopt;
+  const auto ack_due = state_.has_token() ? state_.order().ack_due() : std::nullopt;
   const Time ack = state_.outgoing().has_ended() ? ack_due.value_or(keepalive) : ack_limit_;
   write_timer_.expires_at(ack_due ? std::min(keepalive, ack) : keepalive);
   const auto [woken] = co_await write_timer_.async_wait(no_throw);

@@ -58,7 +58,11 @@ bool ZeromqStream::receive(const cp::ToClient& message, Time now) {
   }
   if (const auto* credit = std::get_if<cp::Credit>(&message)) outgoing_.grant(credit->frames);
   const Verdict verdict = state_.receive(message);
-  if (verdict != Verdict::deliver) return verdict == Verdict::drop;
+  if (verdict == Verdict::taken) {
+    lose("another connection has continued the stream", now);
+    awaits_connection_ = false;  // this one still stands
+  }
+  if (verdict != Verdict::deliver) return verdict != Verdict::invalid;
   millrace::receive(*pipe_, message);
   if (std::holds_alternative<cp::Closed>(message) || std::holds_alternative<cp::Error>(message)) {
     const auto n = last_number(message);

@@ -110,25 +110,25 @@ TEST_CASE_METHOD(BufferFixture, "gaps and commands are sent though the most fram
   CHECK(sent_of(buffer) == Words{"ii"});
 }
 
-TEST_CASE_METHOD(BufferFixture, "commands wait while too many bytes of them are kept") {
-  const std::string longest = "\"" + std::string(ResendBuffer::most_command_bytes / 4, 'x') + "\"";
-  for (int i = 0; i < 6; ++i) add(client_message::Message{longest});
-  add("aa");
-  CHECK(sent_of(buffer).size() == 4);
-  CHECK(again(0, 2).size() == 2);  // those that are kept do not wait
+TEST_CASE_METHOD(BufferFixture, "nothing is kept after too many bytes of commands") {
+  const std::string longest = "\"" + std::string(ResendBuffer::most_command_bytes / 3, 'x') + "\"";
+  const auto send = [&] {
+    add(client_message::Message{longest});
+    CHECK(sent_of(buffer).size() == 1);
+  };
+  send();
+  send();
   CHECK(acknowledge(0, 1));
-  CHECK(sent_of(buffer).size() == 1);
-  CHECK(acknowledge(0, 2));
-  CHECK(sent_of(buffer).size() == 2);
-  CHECK(buffer.all_sent());
-}
-
-TEST_CASE_METHOD(BufferFixture, "the end does not wait for kept commands to be acknowledged") {
-  add(client_message::Message{std::string(ResendBuffer::most_command_bytes, 'x')});
+  send();
+  CHECK(buffer.keeps());
+  CHECK(again(0, 2).size() == 1);
+  send();
+  CHECK_FALSE(buffer.keeps());
+  add("aabb");
   add(client_message::End{});
-  CHECK_FALSE(buffer.has_ended());
   CHECK(sent_of(buffer).size() == 2);
   CHECK(buffer.has_ended());
+  CHECK(acknowledge(2, 4));
 }
 
 TEST_CASE_METHOD(BufferFixture,

@@ -65,7 +65,6 @@ std::optional<ResendBuffer::Next> ResendBuffer::next() {
     const Entry& entry = entries_[cursor_];
     if (const auto* command = std::get_if<ClientMessage>(&entry.queued)) {
       if (entry.was_sent && entry.command < received_commands_) continue;
-      if (must_wait(entry)) return std::nullopt;
       return Next{.frames = {}, .command = command};
     }
     const std::string_view frames = std::get<std::string>(entry.queued);
@@ -101,6 +100,7 @@ const QueuedInput* ResendBuffer::sent() {
   done_ = 0;
   if (std::exchange(entry.was_sent, true)) return nullptr;
   command_bytes_ += command_bytes(entry.queued);
+  if (command_bytes_ > most_command_bytes) keeps_ = false;
   return &entry.queued;
 }
 
@@ -133,12 +133,6 @@ bool ResendBuffer::resume(std::uint64_t frames, std::uint64_t commands) {
   // Half a frame before the end was dropped there.
   if (ended_ && !entries_.empty() && entries_.back().command < commands) cursor_ = entries_.size();
   return true;
-}
-
-// A command that was sent before is kept already.
-bool ResendBuffer::must_wait(const Entry& command) const {
-  return keeps_ && !command.was_sent && command_bytes_ >= most_command_bytes &&
-         !command_in<client_message::End>(command.queued);
 }
 
 // The units of an entry that belong to frames before `frame`.

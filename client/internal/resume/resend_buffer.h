@@ -16,7 +16,7 @@ namespace millrace {
 
 // The input of one stream, in order: what is still to be sent, and, if the stream can be resumed,
 // what was sent and is not acknowledged. The latter is limited: the frames by a number that the
-// service gives, the commands by their bytes.
+// service gives, and at which sending waits; the commands by their bytes.
 //
 // Frames and commands are counted as in docs/protocol.md. Half a frame belongs to the frame that
 // later bytes complete, also behind a command. The service drops it at a gap or at the end; until
@@ -25,9 +25,9 @@ namespace millrace {
 // Does no I/O. Confined to the client's thread.
 class ResendBuffer {
  public:
-  // The bytes (size_of()) of kept commands at which the next command waits. Commands are
-  // acknowledged with the rows after them, so a lower limit might stop a stream that sends much
-  // with few frames.
+  // If the kept commands have more bytes (size_of()), nothing is kept any more. A command cannot
+  // wait: commands are acknowledged with the rows after them, for which frames behind it may be
+  // needed.
   static constexpr std::size_t most_command_bytes = 4 << 20;
 
   // `packets`: each entry of frames is an Opus packet, which is one message and one frame.
@@ -43,6 +43,8 @@ class ResendBuffer {
   // Keeps what is sent from now on. Before this call, what was sent is forgotten at once.
   // Requires: nothing was added.
   void keep(const Kept& kept);
+  // False if what was sent is not kept: a stream that is lost cannot be resumed.
+  bool keeps() const { return keeps_; }
 
   void add(QueuedInput queued);
 
@@ -51,8 +53,8 @@ class ResendBuffer {
     std::string_view frames;
     const ClientMessage* command = nullptr;
   };
-  // The next message, valid until sent(). Nullopt if everything was sent, or if as many frames or
-  // commands are kept as may be. The end does not wait.
+  // The next message, valid until sent(). Nullopt if everything was sent, or if as many frames are
+  // kept as may be.
   std::optional<Next> next();
   // The message from next() was given to the connection. Returns its entry if this was the first
   // time that all of it was sent, otherwise null; valid until next().
@@ -90,7 +92,6 @@ class ResendBuffer {
   std::uint64_t units_before(const Entry& entry, std::uint64_t frame) const;
   bool is_before(const Entry& entry, const ResumePoint& point) const;
   std::uint64_t free_units() const;
-  bool must_wait(const Entry& command) const;
 
   const bool packets_;
   bool keeps_ = false;

@@ -70,7 +70,7 @@ Resumption ResumingStream::resumption() const {
 }
 
 ResumingStream::Verdict ResumingStream::receive(const ServerMessage& message) {
-  if (!can_resume()) return Verdict::deliver;
+  if (!has_token()) return Verdict::deliver;
   if (message.type == Type::error && is_conflict(message.code, message.n)) return Verdict::taken;
   if (message.type == Type::ack) return receive(std::nullopt, message.point);
   if (message.type == Type::goaway) return receive_goaway();
@@ -112,7 +112,7 @@ struct ResumingStream::Receiver {
 };
 
 ResumingStream::Verdict ResumingStream::receive(const cp::ToClient& message) {
-  return can_resume() ? std::visit(Receiver{*this}, message) : Verdict::deliver;
+  return has_token() ? std::visit(Receiver{*this}, message) : Verdict::deliver;
 }
 
 // Each connection has its own, and the user needs one.

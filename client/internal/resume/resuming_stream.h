@@ -39,7 +39,10 @@ class ResumingStream {
     return resume(parts_of(ready), now);
   }
 
-  bool can_resume() const { return !token_.empty(); }
+  // The service has given a token: both sides count and acknowledge messages.
+  bool has_token() const { return !token_.empty(); }
+  // The next connection can continue the stream.
+  bool can_resume() const { return has_token() && outgoing_.keeps(); }
   // For the request of the next connection.
   Resumption resumption() const;
 
