@@ -155,6 +155,8 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
                .epoch = anew.token.epoch,
                .opening = new_opening(),
                .opened_by = anew.token.opening};
+  if (anew.older && !anew.has_places())
+    if (auto refused = lacks_place(checked->streams)) return std::move(*refused);
   // The places of the older copy are free soon, if no other stream has taken them: until then the
   // new stream exceeds the limits.
   const bool has_older = anew.older && resumables_.claim(anew.token.stream);
