@@ -40,12 +40,10 @@ Result<Files, CatalogError> list_files(const std::string& folder) {
   return files;
 }
 
-// True if an index has these recording files, and no others. Indexes of older versions have no
-// files of streams.
+// True if an index has these recording files, and no others.
 bool has_files(const Index& index, const std::string& folder, const Files& files) {
   const std::size_t others = state_of(path_in(folder, removed)) ? 1 : 0;
-  const bool names_files = index.size() == 0 || index.stream(0).behind > 0;
-  return names_files && index.watched() == files.size() + others &&
+  return index.watched() == files.size() + others &&
          is_current(index, folder, Compared::watched_only);
 }
 
