@@ -13,6 +13,7 @@ namespace cp = client_protocol;
 std::optional<std::string_view> non_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
+std::optional<std::string_view> non_empty(std::string&&) = delete;  // the view would outlive it
 
 }  // namespace
 
@@ -50,9 +51,9 @@ Bytes OutgoingStream::open_message(cp::Encoder& encoder) {
                 .channel = request_.channel,
                 .chunk = request_.chunk,
                 .options = non_empty(request_.options),
-                .record = non_empty(request_.record ? "" : "no"),
                 .token = non_empty(token_),
                 .resume = request_.resume};
+  if (!request_.record) open.record = "no";
   if (const auto& from = request_.resumption) {
     open.resume_token = from->token;
     open.n = from->n;

@@ -131,9 +131,12 @@ class ResumingService final : public Host {
       receive(*message);
       if (acked > 0 || acked_ == 0) continue;
       const auto more = connection.next();
-      const auto* input = more ? std::get_if<Connection::Message>(&*more) : nullptr;
-      acked_with_input_ = input != nullptr;
-      if (input) receive(*input);
+      if (!more) continue;
+      if (const auto* end = std::get_if<Connection::Ended>(&*more)) how_ended_ = end->code;
+      const auto* input = std::get_if<Connection::Message>(&*more);
+      if (!input) co_return;
+      acked_with_input_ = true;
+      receive(*input);
     }
   }
 
