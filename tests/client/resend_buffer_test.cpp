@@ -110,6 +110,15 @@ TEST_CASE_METHOD(BufferFixture, "gaps and commands are sent though the most fram
   CHECK(sent_of(buffer) == Words{"ii"});
 }
 
+TEST_CASE_METHOD(BufferFixture, "an acknowledgement right after a new connection gives room") {
+  for (const char* frame : {"aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh"}) add(frame);
+  add("iijj");
+  CHECK(sent_of(buffer).size() == 8);
+  REQUIRE(buffer.resume(8, 0));
+  CHECK(acknowledge(6));
+  CHECK(sent_of(buffer) == Words{"iijj"});
+}
+
 TEST_CASE_METHOD(BufferFixture, "nothing is kept after too many bytes of commands") {
   const std::string longest = "\"" + std::string(ResendBuffer::most_command_bytes / 3, 'x') + "\"";
   const auto send = [&] {

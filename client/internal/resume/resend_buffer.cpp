@@ -69,6 +69,7 @@ std::optional<ResendBuffer::Next> ResendBuffer::next() {
     }
     const std::string_view frames = std::get<std::string>(entry.queued);
     done_ = std::max(done_, units_before(entry, received_frames_));
+    forget();  // after a new connection, acknowledgements come before the cursor has moved
     next_ = std::min(units_of(std::get<std::string>(entry.queued)) - done_, free_units());
     if (done_ == units_of(std::get<std::string>(entry.queued))) continue;
     if (next_ == 0) return std::nullopt;
@@ -115,12 +116,16 @@ bool ResendBuffer::acknowledge(const ResumePoint& point) {
     if (merged_members(first_options_, {merged}).size() <= longest_options)
       options_ = std::move(merged);
   }
-  // The entry at the cursor may be on its way to the socket.
-  for (; cursor_ > 0 && is_before(entries_.front(), point); --cursor_) {
+  forget();
+  return true;
+}
+
+// The entry at the cursor may be on its way to the socket.
+void ResendBuffer::forget() {
+  for (; cursor_ > 0 && is_before(entries_.front(), point_); --cursor_) {
     command_bytes_ -= command_bytes(entries_.front().queued);
     entries_.pop_front();
   }
-  return true;
 }
 
 bool ResendBuffer::resume(std::uint64_t frames, std::uint64_t commands) {

@@ -91,6 +91,7 @@ class ResendBuffer {
   std::uint64_t units_of(const std::string& frames) const { return packets_ ? 1 : frames.size(); }
   std::uint64_t units_before(const Entry& entry, std::uint64_t frame) const;
   bool is_before(const Entry& entry, const ResumePoint& point) const;
+  void forget();
   std::uint64_t free_units() const;
 
   const bool packets_;
