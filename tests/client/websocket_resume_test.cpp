@@ -250,9 +250,10 @@ TEST_CASE("a stream that is closed while it has no connection still delivers its
   Client client(proxy.url());
   ClientStream stream = client.open();
   send_all(stream);
+  const Time limit = Clock::now() + patience;
+  while (host.connections() < 2 && Clock::now() < limit) std::this_thread::yield();
   stream.close();
   CHECK_THROWS_AS(stream.next(), StreamFailed);
-  const Time limit = Clock::now() + patience;
   while (host.how_ended() != 1000 && Clock::now() < limit) std::this_thread::yield();
   CHECK(host.how_ended() == 1000);
 }
