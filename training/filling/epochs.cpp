@@ -48,15 +48,21 @@ bool Epochs::stop_until(Time deadline) {
 
 Epochs::Distributed Epochs::get(std::uint64_t epoch, const Poll& poll) {
   if (!runs_) return find_or_make(epoch, poll);
+  // The exception is moved, so that the caller alone owns it.
+  struct Answer {
+    Distributed distributed;
+    std::exception_ptr error;
+  };
   // A request that is dropped destroys the promise.
-  auto promise = std::make_shared<std::promise<Distributed>>();
-  auto answer = promise->get_future();
-  ask(epoch,
-      [promise = std::move(promise)](Distributed distributed, const std::exception_ptr& error) {
-        error ? promise->set_exception(error) : promise->set_value(std::move(distributed));
-      });
-  while (poll && answer.wait_for(poll_interval) != std::future_status::ready) poll();
-  return answer.get();
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto future = promise->get_future();
+  ask(epoch, [promise = std::move(promise)](Distributed distributed, std::exception_ptr error) {
+    promise->set_value({std::move(distributed), std::move(error)});
+  });
+  while (poll && future.wait_for(poll_interval) != std::future_status::ready) poll();
+  Answer answer = future.get();
+  if (answer.error) std::rethrow_exception(std::move(answer.error));
+  return std::move(answer.distributed);
 }
 
 void Epochs::ask(std::uint64_t epoch, Then then) {
