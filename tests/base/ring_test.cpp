@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 #include <random>
+#include <utility>
 
 using namespace millrace;
 
@@ -38,4 +39,18 @@ TEST_CASE("a ring keeps the order when it wraps and grows") {
     CHECK(ring.size() == model.size());
     if (!model.empty()) CHECK(ring[model.size() / 2] == model[model.size() / 2]);
   }
+}
+
+TEST_CASE("a ring whose values were moved to another is empty, without memory and of use") {
+  Ring<int> ring;
+  for (int i = 0; i < 3; ++i) ring.push_back(i);
+  Ring<int> other(std::move(ring));
+  CHECK(other.size() == 3);
+  CHECK(ring.empty());
+  CHECK(ring.capacity() == 0);
+  ring.push_back(7);
+  other = std::move(ring);
+  CHECK(other.size() == 1);
+  CHECK(other.front() == 7);
+  CHECK(ring.empty());
 }
