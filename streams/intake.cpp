@@ -15,29 +15,29 @@ using Kind = Event::Kind;
 
 class Intake::Sink final : public FrameSink {
  public:
-  // Drops the first `*skip` frames, and counts them down. Null: it drops no frame.
-  Sink(FrameBuffer& buffer, std::uint64_t* skip, std::size_t frame_bytes)
+  // Drops the first `skip` frames, and counts them down.
+  Sink(FrameBuffer& buffer, std::uint64_t& skip, std::size_t frame_bytes)
       : buffer_(buffer), skip_(skip), frame_bytes_(frame_bytes) {}
   // Memory that was not written returns to the pool.
   ~Sink() { buffer_.truncate(buffer_.end()); }
 
   MutableBytes writable(std::size_t frames) override { return last_ = buffer_.writable(frames); }
   void append(std::size_t frames) override {
-    if (skip_ && *skip_ > 0) frames = drop_first(frames);
+    if (skip_ > 0) frames = drop_first(frames);
     if (frames > 0) buffer_.append(frames);
   }
 
  private:
   std::size_t drop_first(std::size_t frames) {
-    const std::size_t count = std::min<std::uint64_t>(*skip_, frames);
-    *skip_ -= count;
+    const std::size_t count = std::min<std::uint64_t>(skip_, frames);
+    skip_ -= count;
     std::memmove(last_.data(), last_.data() + count * frame_bytes_,
                  (frames - count) * frame_bytes_);
     return frames - count;
   }
 
   FrameBuffer& buffer_;
-  std::uint64_t* const skip_;
+  std::uint64_t& skip_;
   const std::size_t frame_bytes_;
   MutableBytes last_;
 };
@@ -51,6 +51,8 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       backlog_(links.blocks, settings.type.bytes()),
       converter_(settings.format, settings.type),
       counts_(converter_.input_rate(), settings.type.rate),
+      resumes_(resume != nullptr),
+      skip_(resume ? resume->start.skip : 0),
       pace_(settings.format.format == SampleFormat::opus),
       clamps_(settings.type.rate, settings.type.values),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
@@ -75,13 +77,11 @@ std::uint64_t Intake::first_of_packet(const ResumePoint& at, const FrameCounts& 
 
 void Intake::begin_at(const ResumeSettings& resume) {
   const ResumePoint& start = resume.start;
-  resuming_ = std::make_unique<Resuming>();
-  resuming_->skip = start.skip;
   position_ = start.begin - start.skip;
   input_ = start.frames;
   if (settings_.format.format == SampleFormat::opus) {
     input_ = first_of_packet(start, counts_, converter_.input_rate());
-    resuming_->packets.emplace(start.frames, input_);
+    packets_ = std::make_unique<PacketCounts>(start.frames, input_);
   }
   begin_conversion();
   assert(position_ == counts_.position(input_));
@@ -92,8 +92,8 @@ bool Intake::add_frames(Bytes message, Time now) {
   const bool apart = goes_apart();
   FrameBuffer& buffer = apart ? backlog_ : frames_;
   const std::uint64_t begin = buffer.end();
-  const std::uint64_t to_skip = skip();
-  Sink sink(buffer, resuming_ ? &resuming_->skip : nullptr, settings_.type.bytes());
+  const std::uint64_t to_skip = skip_;
+  Sink sink(buffer, skip_, settings_.type.bytes());
   const auto converted = converter_.convert(message, sink);
   if (pace_.limits()) pace_.add(duration_of(converted.input_frames), now);
   if (!in_range(converted.input_frames)) {
@@ -102,8 +102,8 @@ bool Intake::add_frames(Bytes message, Time now) {
   }
   if (converted.fault == InputConverter::Fault::none) {
     input_ += converted.input_frames;
-    if (auto* packets = this->packets()) packets->add(1, converted.input_frames);
-    add_converted({converted.appended, converted.clamped}, to_skip - skip(), apart, now);
+    if (packets_) packets_->add(1, converted.input_frames);
+    add_converted({converted.appended, converted.clamped}, to_skip - skip_, apart, now);
   } else {
     reject_values(converted.fault, message, converted.input_frames, now);
   }
@@ -146,21 +146,19 @@ void Intake::add_converted(const Appended& converted, std::uint64_t skipped, boo
 
 void Intake::drain(Time now) {
   const bool apart = goes_apart();
-  const std::uint64_t to_skip = skip();
-  Sink sink(apart ? backlog_ : frames_, resuming_ ? &resuming_->skip : nullptr,
-            settings_.type.bytes());
+  const std::uint64_t to_skip = skip_;
+  Sink sink(apart ? backlog_ : frames_, skip_, settings_.type.bytes());
   const Appended converted = converter_.drain(drained_, sink);
-  add_converted(converted, to_skip - skip(), apart, now);
+  add_converted(converted, to_skip - skip_, apart, now);
   begin_conversion();
   assert(position_ == counts_.position(input_));
 }
 
 void Intake::begin_conversion() {
   drained_ = input_;
-  if (!resuming_ || first_input_at(position_) == input_) return;
-  auto& drained = resuming_->drained;
-  if (!drained.empty() && drained.back().position == position_) drained.pop_back();
-  drained.push_back(Drained{position_, input_});
+  if (!resumes_ || first_input_at(position_) == input_) return;
+  if (!restarts_.empty() && restarts_.back().position == position_) restarts_.pop_back();
+  restarts_.push_back(Restart{position_, input_});
 }
 
 bool Intake::in_range(std::uint64_t input_frames) const {
@@ -172,12 +170,12 @@ bool Intake::in_range(std::uint64_t input_frames) const {
 void Intake::lose(std::uint64_t client_frames, std::uint64_t input_frames, Cause cause, Time now) {
   drain(now);
   input_ += input_frames;
-  if (auto* packets = this->packets()) packets->add(client_frames, input_frames);
+  if (packets_) packets_->add(client_frames, input_frames);
   std::uint64_t lost = counts_.position(input_) - position_;
   position_ += lost;
   begin_conversion();
-  if (const std::uint64_t skipped = std::min(skip(), lost)) {
-    resuming_->skip -= skipped;
+  if (const std::uint64_t skipped = std::min(skip_, lost)) {
+    skip_ -= skipped;
     lost -= skipped;
   }
   links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(lost);
@@ -245,13 +243,13 @@ std::uint64_t Intake::first_input_at(std::uint64_t position) const {
   return counts_.position(input) > position ? input - 1 : input;
 }
 
-void Intake::locate(ResumePoint& place) const {
+void Intake::locate_converted(ResumePoint& place) const {
   std::uint64_t input = first_input_at(place.begin);
-  for (std::size_t i = 0; i < resuming_->drained.size(); ++i)
-    if (resuming_->drained[i].position == place.begin) input = resuming_->drained[i].input;
+  for (std::size_t i = 0; i < restarts_.size(); ++i)
+    if (restarts_[i].position == place.begin) input = restarts_[i].input;
   place.frames = input;
-  if (const auto* packets = this->packets()) {
-    const auto packet = packets->at(input);
+  if (packets_) {
+    const auto packet = packets_->at(input);
     place.frames = packet.number;
     input = packet.begin;
   }
@@ -259,10 +257,8 @@ void Intake::locate(ResumePoint& place) const {
 }
 
 void Intake::forget(std::uint64_t position) {
-  auto& drained = resuming_->drained;
-  while (!drained.empty() && drained.front().position < position) drained.pop_front();
-  auto* packets = this->packets();
-  if (packets && position > 0) packets->forget(counts_.input_frames(position - 1));
+  while (!restarts_.empty() && restarts_.front().position < position) restarts_.pop_front();
+  if (packets_ && position > 0) packets_->forget(counts_.input_frames(position - 1));
 }
 
 std::uint64_t Intake::client_frames_within(std::uint64_t frames) const {

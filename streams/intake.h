@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/error_code.h"
 #include "base/event.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "input/input_converter.h"
 #include "streams/clamp_watch.h"
@@ -106,9 +106,13 @@ class Intake {
   std::uint64_t kept_apart() const { return backlog_.held(); }  // frames
   // The number of the client's frames that have arrived, lost ones included. A frame of which only
   // part has arrived does not count. Requires for packets: the stream may be resumed.
-  std::uint64_t client_frames() const { return packets() ? packets()->packets() : input_; }
+  std::uint64_t client_frames() const { return packets_ ? packets_->packets() : input_; }
   // Completes the place: the frame of the client that has its position.
-  void locate(ResumePoint& place) const;
+  void locate(ResumePoint& place) const {
+    if (!counts_.is_identity() || packets_) return locate_converted(place);
+    place.frames = place.begin;  // a frame of the client is one of the pipeline
+    place.skip = 0;
+  }
   // Nothing before this position will be located again.
   void forget(std::uint64_t position);
   // Drops a frame of which only part has arrived.
@@ -120,27 +124,17 @@ class Intake {
 
  private:
   class Sink;
-  struct Drained {
+  struct Restart {
     std::uint64_t position = 0;
     std::uint64_t input = 0;
-  };
-  struct Resuming {
-    std::optional<PacketCounts> packets;  // nullopt: frames of the client are input frames
-    std::uint64_t skip = 0;  // frames still to drop before the place where the stream continues
-    // Where conversion began anew, if earlier input frames have the same position.
-    Ring<Drained> drained{};
   };
 
   static std::uint64_t first_of_packet(const ResumePoint& at, const FrameCounts& counts,
                                        double rate);
   void begin_at(const ResumeSettings& resume);
+  void locate_converted(ResumePoint& place) const;
   void begin_conversion();
   std::uint64_t first_input_at(std::uint64_t position) const;
-  const PacketCounts* packets() const {
-    return resuming_ && resuming_->packets ? &*resuming_->packets : nullptr;
-  }
-  PacketCounts* packets() { return const_cast<PacketCounts*>(std::as_const(*this).packets()); }
-  std::uint64_t skip() const { return resuming_ ? resuming_->skip : 0; }
   void push(const Event& event, Time now) { waiting_.push(event, now); }
   Duration duration_of(std::uint64_t input_frames) const;
   bool in_range(std::uint64_t input_frames) const;
@@ -164,7 +158,12 @@ class Intake {
   std::uint64_t unfed_ = 0;
   InputConverter converter_;
   const FrameCounts counts_;
-  std::unique_ptr<Resuming> resuming_;  // null: the stream cannot be resumed
+  const bool resumes_;  // the stream can be resumed
+  std::uint64_t skip_;  // frames still to drop before the place where the stream continues
+  // Where conversion began anew, if earlier input frames have the same position; empty if the
+  // stream cannot be resumed.
+  Ring<Restart> restarts_;
+  std::unique_ptr<PacketCounts> packets_;  // null unless the stream has Opus and can be resumed
   // Input frames of the longest frame of the client.
   std::uint64_t longest_frame() const {
     return pace_.limits() ? converter_.most_input_frames(0) : 1;

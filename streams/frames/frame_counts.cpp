@@ -30,13 +30,13 @@ FrameCounts::FrameCounts(double input_rate, double pipeline_rate) {
 }
 
 std::uint64_t FrameCounts::position(std::uint64_t input_frames) const {
-  if (input_ == pipeline_) return input_frames;
+  if (is_identity()) return input_frames;
   return saturated(Wide{input_frames} * pipeline_ / input_);
 }
 
 // n frames give a position of at most m if n · p < (m + 1) · c.
 std::uint64_t FrameCounts::input_frames(std::uint64_t position) const {
-  if (input_ == pipeline_) return position;
+  if (is_identity()) return position;
   return saturated(((Wide{position} + 1) * input_ - 1) / pipeline_);
 }
 

@@ -14,6 +14,8 @@ class FrameCounts {
   // Rates in frames per second. Requires: they are equal, or both are whole and positive.
   FrameCounts(double input_rate, double pipeline_rate);
 
+  // Equal rates.
+  bool is_identity() const { return input_ == pipeline_; }
   // The position in the pipeline after this many frames of the input: ⌊n · p / c⌋.
   std::uint64_t position(std::uint64_t input_frames) const;
   // The most frames of the input after which the position is at most `position`.
