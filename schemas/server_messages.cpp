@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <cassert>
 #include <charconv>
+#include <cstring>
 
 #include "schemas/json_text.h"
 #include "schemas/text.h"
@@ -220,8 +221,15 @@ void append_message_number(std::string& out, const MessageNumber& number) {
   assert(out.ends_with('}'));
   std::array<char, 160> text;  // each number has at most 20 digits
   char* at = text.data();
-  const auto put = [&](std::string_view name, std::uint64_t value) {
-    at = std::to_chars(std::ranges::copy(name, at).out, text.end(), value).ptr;
+  // Every result of a client that resumes has these: the lengths of the names are constants, and
+  // most numbers of commands and of frames to skip are 0.
+  const auto put = [&]<std::size_t size>(const char(&name)[size], std::uint64_t value) {
+    std::memcpy(at, name, size - 1);
+    at += size - 1;
+    if (value == 0)
+      *at++ = '0';
+    else
+      at = std::to_chars(at, text.end(), value).ptr;
   };
   put(R"(,"n":)", number.n);
   if (const auto& point = number.point) {

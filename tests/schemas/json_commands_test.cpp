@@ -61,6 +61,21 @@ TEST_CASE("numbers out of their range are refused") {
         "frames must be a whole number from 1 to 2^53-1");
 }
 
+TEST_CASE("an acknowledgement is the same in its usual form and in any other") {
+  const auto parsed = [](const std::string& n) {
+    const std::string usual = round_trip(R"({"type":"ack","n":)" + n + "}");
+    CHECK(usual == round_trip(R"({"type": "ack", "n": )" + n + "}"));
+    CHECK(usual == round_trip(R"({"n":)" + n + R"(,"type":"ack"})"));
+    return usual;
+  };
+  CHECK(parsed("0") == R"({"type":"ack","n":0})");
+  CHECK(parsed("9007199254740991") == R"({"type":"ack","n":9007199254740991})");
+  for (const char* n : {"9007199254740992", "18446744073709551616", "-1", "-0.5", "1.5", "[1]"})
+    CHECK(parsed(n) == "ack must have the key n, a whole number from 0 to 2^53-1, and no other");
+  CHECK(parsed("-0") == R"({"type":"ack","n":0})");
+  for (const char* n : {"", "01", "+1", "1 2", "0x1"}) CHECK(parsed(n) == "must be valid JSON");
+}
+
 TEST_CASE("a repeated key is refused, also if it is written with an escape") {
   CHECK(round_trip(R"({"type":"end","type":"flush"})") == "a key is given twice");
   CHECK(round_trip(R"({"type":"end","t\u0079pe":"end"})") == "a key is given twice");
