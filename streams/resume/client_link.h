@@ -20,7 +20,10 @@ class ClientLink final : public StreamInput {
   void cut() { owner_ = nullptr; }
 
   void frames(Bytes bytes, Time arrived) override {
-    if (Stream* stream = used()) stream->frames(bytes, arrived);
+    Stream* const stream = used();
+    if (!stream) return;
+    owner_->expect_result();
+    stream->frames(bytes, arrived);
   }
   std::size_t piece(Bytes message) override {
     return owner_ ? stream_->piece(message) : message.size();

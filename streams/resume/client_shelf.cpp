@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -11,8 +13,8 @@ namespace {
 using Kept = ClientShelf::Kept;
 
 // With the header of the allocator, 2 KiB: the messages of a second, if results come every 100 ms.
-constexpr std::size_t block_size = 2031;
-constexpr std::size_t kept_capacity = 16;  // blocks whose places are kept when none is left
+constexpr std::size_t block_size = 2040;
+constexpr std::size_t kept_capacity = 16;  // blocks whose places are kept when all are free
 
 bool is_result(const Kept& kept) {
   return std::holds_alternative<ClientShelf::Result>(kept) ||
@@ -22,27 +24,6 @@ bool is_result(const Kept& kept) {
 const Explanation* explanation_of(const Kept& kept) {
   const auto* result = std::get_if<ClientShelf::Result>(&kept);
   return result ? result->head.explanation : nullptr;
-}
-
-struct Giver {
-  const Answer& text;
-  ClientOutput& client;
-
-  void operator()(const ClientShelf::Result& one) const { client.result(one.head, text); }
-  void operator()(const ClientShelf::Message& one) const { client.message(one.head, text); }
-  void operator()(const ClientShelf::Flushed& one) const { client.flushed(one.mark, one.seq); }
-  void operator()(const ClientShelf::Rejected& one) const {
-    client.rejected(one.code, text.data, one.frames);
-  }
-  void operator()(const ClientShelf::Error& one) const { client.error(one.code, text.data); }
-  void operator()(const ClientShelf::Closed& one) const {
-    client.closed(one.frames, one.chunks, one.drained);
-  }
-};
-
-template <class Value>
-void append(std::string& block, const Value& value) {
-  block.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 template <class Value>
@@ -57,90 +38,90 @@ Value value_at(const char* at) {
 void ClientShelf::add(const Kept& message, const Answer& text) {
   const Explanation* explanation = explanation_of(message);
   const std::size_t size = overhead + text.data.size() + (explanation ? sizeof *explanation : 0);
-  if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < size) {
-    std::string block;
-    block.reserve(std::max(size, block_size));
-    if (empty()) blocks_.clear();  // the one block is too short
-    blocks_.push_back(std::move(block));
+  assert(size <= std::numeric_limits<std::uint32_t>::max());
+  if (newest_.capacity - newest_.used < size) add_block(size);
+  if (newest_.used == 0) {
+    newest_.first = next_;
+    bytes_ += newest_.capacity;
   }
-  std::string& block = blocks_.back();
-  if (has_given_all()) {
-    given_block_ = blocks_.size() - 1;
-    given_at_ = block.size();
-  }
-  if (block.empty()) bytes_ += block.capacity();
-  append(block, Head{size, text.kind, text.endpoint, is_result(message)});
-  append(block, message);
-  block.append(text.data);
-  if (explanation) append(block, *explanation);
-  ++count_;
-  if (is_result(message)) ++results_;
+  if (has_given_all())
+    given_ = {.n = next_, .block = static_cast<std::uint32_t>(full_.size()), .at = newest_.used};
+  const Head head{static_cast<std::uint32_t>(size), text.kind, text.endpoint};
+  char* to = &newest_.bytes[newest_.used];
+  std::memcpy(to, &head, sizeof head);
+  std::memcpy(to += sizeof head, &message, sizeof message);
+  std::memcpy(to += sizeof message, text.data.data(), text.data.size());
+  if (explanation) std::memcpy(to + text.data.size(), explanation, sizeof *explanation);
+  newest_.used += head.size;
+  ++next_;
 }
 
-void ClientShelf::give(std::uint64_t n, const Kept& message, const Answer& text,
-                       ClientOutput& client) {
-  MessageNumber number{.n = n};
-  if (const auto* result = std::get_if<Result>(&message)) number.point = result->point;
-  client.number(number);
-  std::visit(Giver{text, client}, message);
+void ClientShelf::add_block(std::size_t bytes) {
+  Block block;
+  block.capacity = static_cast<std::uint32_t>(std::max(bytes, block_size));
+  block.bytes = std::make_unique_for_overwrite<char[]>(block.capacity);
+  if (newest_.used > 0) full_.push_back(std::move(newest_));
+  newest_ = std::move(block);
+}
+
+std::size_t ClientShelf::results() const {
+  std::size_t results = 0;
+  for (Place place = find(first_); place.n < next_; step(place))
+    results += is_result(value_at<Kept>(at(place) + sizeof(Head))) ? 1 : 0;
+  return results;
 }
 
 void ClientShelf::give_next(ClientOutput& client) {
   assert(!has_given_all());
-  const char* at = &blocks_[given_block_][given_at_];
-  const Head head = value_at<Head>(at);
-  auto message = value_at<Kept>(at + sizeof head);
-  const char* end = at + head.size;
+  const char* from = at(given_);
+  const Head head = value_at<Head>(from);
+  auto message = value_at<Kept>(from + sizeof head);
+  const char* end = from + head.size;
   Explanation explanation;
   if (explanation_of(message)) {
     end -= sizeof explanation;
     explanation = value_at<Explanation>(end);
     std::get<Result>(message).head.explanation = &explanation;
   }
-  const Answer text{head.kind, std::string(at + overhead, end), head.endpoint};
-  give(given_, message, text, client);
-  seek_next(head.size);
+  const Answer text{head.kind, std::string(from + overhead, end), head.endpoint};
+  std::visit([&](const auto& one) { give(given_.n, one, text, client); }, message);
+  step(given_);
 }
 
-void ClientShelf::seek(std::uint64_t n) {
-  assert(n >= first_ && n <= next());
-  given_ = first_;
-  given_block_ = 0;
-  given_at_ = begin_;
-  while (given_ < n) seek_next(value_at<Head>(&blocks_[given_block_][given_at_]).size);
+void ClientShelf::seek(std::uint64_t n) { given_ = find(n); }
+
+ClientShelf::Place ClientShelf::find(std::uint64_t n) const {
+  assert(n >= first_ && n <= next_);
+  Place place;
+  while (place.block < full_.size() && block(place.block + 1).first <= n) ++place.block;
+  place.n = block(place.block).first;
+  while (place.n < n) step(place);
+  return place;
 }
 
-void ClientShelf::seek_next(std::size_t bytes) {
-  ++given_;
-  given_at_ += bytes;
-  if (given_at_ < blocks_[given_block_].size()) return;
-  ++given_block_;
-  given_at_ = 0;
+void ClientShelf::step(Place& place) const {
+  place.at += value_at<Head>(at(place)).size;
+  ++place.n;
+  if (place.at < block(place.block).used || place.n == next_) return;
+  ++place.block;
+  place.at = 0;
 }
 
 void ClientShelf::acknowledge(std::uint64_t n) {
-  assert(n <= next());
-  for (; first_ < n; ++first_, --count_) {
-    std::string& block = blocks_.front();
-    const Head head = value_at<Head>(&block[begin_]);
-    if (head.is_result) --results_;
-    begin_ += head.size;
-    if (begin_ < block.size()) continue;
-    begin_ = 0;
-    bytes_ -= block.capacity();
-    if (blocks_.size() > 1 || block.capacity() > block_size) {
-      blocks_.pop_front();
-      if (given_block_ > 0) --given_block_;
-    } else {
-      block.clear();  // the next message reuses it
-    }
+  assert(n <= next_);
+  first_ = std::max(first_, n);
+  while (!full_.empty() && block(1).first <= first_) {
+    bytes_ -= full_.pop_front().capacity;
+    if (given_.block > 0) --given_.block;
   }
-  if (given_ <= first_) {
-    given_ = first_;
-    given_block_ = 0;
-    given_at_ = begin_;
+  if (empty()) {
+    newest_.used = 0;  // the next message reuses it
+    newest_.first = next_;
+    if (newest_.capacity > block_size) newest_ = {.first = next_};
+    if (full_.capacity() > kept_capacity) full_ = {};
+    bytes_ = 0;
   }
-  if (empty() && blocks_.capacity() > kept_capacity) blocks_ = {};
+  if (given_.n < first_) given_ = find(first_);
 }
 
 }  // namespace millrace

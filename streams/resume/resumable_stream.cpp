@@ -13,12 +13,16 @@ namespace {
 
 constexpr std::chrono::seconds ack_period{1};
 
+ResumePoints::Place place_of(const ResumePoint& point) {
+  return {.seq = point.seq, .begin = point.begin, .commands = point.commands};
+}
+
 }  // namespace
 
 ResumableStream::ResumableStream(const Settings& settings, ResumeHome& home)
     : settings_(settings),
-      home_(home),
       shelf_(settings.n),
+      home_(home),
       given_(settings.epoch),
       used_(std::max(settings.epoch, 1u) - 1) {}
 
@@ -74,7 +78,7 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
   const Time lost_at = std::exchange(detached_since_, std::nullopt).value_or(now);
   try {
     acknowledged_ = {};  // the newest one may be lost
-    acknowledged_at_ = {};
+    ack_due_ = {};
     stream_->drop_partial_frame();
     n = std::max(n, shelf_.first());
     if (n > shelf_.first()) full_since_.reset();
@@ -83,8 +87,9 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
     shelf_.seek(n);
     given_ = std::max(given_, epoch + 1);  // a request may be late
     // The client has the results before these, even if their connection did not report it.
-    if (unreported_ > shelf_.results()) report_written(unreported_ - shelf_.results(), now);
-    repeated_ = shelf_.results() - unreported_;
+    const std::size_t kept = shelf_.results();
+    if (unreported_ > kept) report_written(unreported_ - kept, now);
+    repeated_ = static_cast<std::uint32_t>(kept) - unreported_;
 
     auto link = std::make_unique<ClientLink>(*this, epoch);
     greet(client, token, resumed);
@@ -115,12 +120,12 @@ void ResumableStream::greet(ClientOutput& client, std::string_view token,
   if (stream_->has_goaway() && !over_) client.goaway();
 }
 
-void ResumableStream::keep(const ClientShelf::Kept& message, const Answer& text) {
+void ResumableStream::keep(const auto& message, const Answer& text) {
   const bool needed = needs_acknowledgement(), is_next = shelf_.has_given_all();
   shelf_.add(message, text);
   if (!client_) return;
+  if (!is_next) give_some();
   if (is_next && !client_->full()) shelf_.give_last(message, text, *client_);
-  give_some();
   if (!needed && needs_acknowledgement() && stream_->paused()) client_->resume();
 }
 
@@ -136,7 +141,7 @@ void ResumableStream::result(const ResultHead& head, const Answer& answer) {
   const ResumePoint point = stream_->resume_point();
   ++unreported_;
   keep(ClientShelf::Result{head, point}, answer);
-  if (client_ && shelf_.has_given_all()) acknowledged_ = point;
+  if (client_ && shelf_.has_given_all()) acknowledged_ = place_of(point);
 }
 
 void ResumableStream::message(const MessageHead& head, const Answer& message) {
@@ -208,7 +213,9 @@ void ResumableStream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void ResumableStream::has_acknowledged(std::uint64_t n) {
   shelf_.acknowledge(n);
-  if (!needs_acknowledgement()) rejected_bytes_ = 0;
+  if (needs_acknowledgement()) return;
+  rejected_bytes_ = 0;
+  full_since_.reset();
 }
 
 void ResumableStream::acknowledge(std::uint64_t n, Time now) {
@@ -222,6 +229,7 @@ void ResumableStream::acknowledge(std::uint64_t n, Time now) {
 }
 
 void ResumableStream::check(Time now) {
+  if (now < ack_due_ && dropped_ == 0 && !needs_acknowledgement()) return;
   if (dropped_ > 0) stream_->written(std::exchange(dropped_, 0), now);
   if (over_) return;
   send_ack(now);
@@ -229,8 +237,7 @@ void ResumableStream::check(Time now) {
 }
 
 void ResumableStream::check_stall(Time now) {
-  if (over_) return;
-  if (!needs_acknowledgement()) return full_since_.reset();
+  if (over_ || !needs_acknowledgement()) return;
   if (!full_since_) full_since_ = now;
   if (now - *full_since_ > settings_.stall)
     stream_->fail(ErrorCode::slow_reader,
@@ -238,25 +245,20 @@ void ResumableStream::check_stall(Time now) {
 }
 
 void ResumableStream::send_ack(Time now) {
-  if (now - acknowledged_at_ < ack_period || !shelf_.has_given_all()) return;
+  if (now < ack_due_ || !shelf_.has_given_all()) return;
   const ResumePoint point = stream_->resume_point();
   stream_->forget_before(point);
-  if (point == acknowledged_) return;
-  acknowledged_ = point;
-  acknowledged_at_ = now;
+  ack_due_ = now + ack_period;
+  if (acknowledged_ == place_of(point)) return;
+  acknowledged_ = place_of(point);
   client_->acknowledged(point);
-}
-
-void ResumableStream::report_written(std::size_t results, Time now) {
-  unreported_ -= results;
-  stream_->written(results, now);
 }
 
 // Results that were written to an earlier connection too are reported once.
 void ResumableStream::written(std::size_t results, Time now) {
-  const std::size_t repeated = std::min(results, repeated_);
+  const auto repeated = static_cast<std::uint32_t>(std::min<std::size_t>(results, repeated_));
   repeated_ -= repeated;
-  give_some();
+  if (!shelf_.has_given_all()) give_some();
   report_written(results - repeated, now);
 }
 
