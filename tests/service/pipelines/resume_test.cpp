@@ -75,7 +75,7 @@ TEST_CASE_METHOD(ResumeTest, "a token is for one stream and one connection") {
   const std::string token = ready(first).resume;
   send_row(first);
   CHECK(status(resume("garden", token)) == 403);
-  CHECK(status(resume("kitchen", "x" + token.substr(1))) != 101);
+  CHECK(status(resume("kitchen", (token[0] == 'x' ? "y" : "x") + token.substr(1))) != 101);
   CHECK(status(resume("kitchen", "short")) == 400);
   Client& second = resume("kitchen", token);
   CHECK(status(second) == 101);
