@@ -272,6 +272,16 @@ TEST_CASE("the numbers of a client fit the stream that was opened anew with them
   CHECK(stream.kept->misfit(other) == "begin");
 }
 
+TEST_CASE("a client whose results are repeated receives the place at most once a second") {
+  ResumedStream stream(tens, {.results = 100}, {.longest_segment = 0});
+  stream.send(100);
+  for (int i = 0; i < 8; ++i) {
+    stream.answer(1);
+    stream.check_after(250ms);
+  }
+  CHECK(stream.link().client.points.size() == 2);
+}
+
 TEST_CASE_METHOD(ResumedStream, "the client receives the place at most once a second") {
   send(10);
   answer(1, Answer::Kind::none);
