@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/files/current.h"
 #include "service/log/log.h"
 #include "service/pipelines/name_book.h"
 #include "service/pipelines/pipeline.h"
@@ -39,8 +40,9 @@ struct SharedAdmission {
   const std::uint64_t first_stream = 0;
   // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
-  const bool explain = false;                               // streams may ask for explanations
-  CurrentResumeKeys resume_keys{};                          // sign and verify the tokens of streams
+  const bool explain = false;  // streams may ask for explanations
+  // Sign and verify the tokens of streams. Never null.
+  Current<ResumeKeys> resume_keys{std::make_shared<const ResumeKeys>(ResumeKeys::random())};
   const Duration resume_window = std::chrono::seconds(15);  // that a stream waits for its client
   const std::size_t resume_buffer = 1 << 20;  // bytes of messages that a stream keeps for it
   DetachedList detached{};                    // the streams that wait for their clients

@@ -99,7 +99,7 @@ std::optional<RequestError> ThreadAdmission::take_places(PipelineStreams& stream
 Result<ResumeToken, ResumeFault> ThreadAdmission::verify_at(const StreamRequest& request,
                                                             std::string_view pipeline,
                                                             Duration now) const {
-  return thread_.shared.resume_keys.keys()->verify(
+  return thread_.shared.resume_keys.get()->verify(
       request.resumption->token, {.name = request.id, .pipeline = pipeline, .tenant = {}}, now);
 }
 
@@ -194,7 +194,7 @@ StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& out
   if (kept == true) thread_.log.info("stream resumed", fields, now);
   if (lost) thread_.log.info("stream opened anew", fields, now);
   if (kept == true || lost) stream.stream().count_resumed(!lost);
-  const std::string token = thread_.shared.resume_keys.keys()->sign(
+  const std::string token = thread_.shared.resume_keys.get()->sign(
       {.epoch = epoch + 1, .opening = stream.opening(), .stream = stream.key()},
       {.name = settings.name, .pipeline = settings.pipeline, .tenant = {}}, wall_clock());
   return stream.attach(output, epoch, n, token, kept, now);

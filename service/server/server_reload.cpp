@@ -42,7 +42,7 @@ bool Server::reload() {
     return true;
   }
   const AccessFiles in_use{.tokens = admission_.gate.tokens.list(),
-                           .resume_keys = admission_.resume_keys.keys()};
+                           .resume_keys = admission_.resume_keys.get()};
   auto reloaded = millrace::reload(configuration_, in_use);
   stats_.reloaded.set(reloaded.has_value());
   if (!reloaded) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/access/accepted_tokens.h"
 
-#include <utility>
-
 #include "transport/access/presented_token.h"
 
 namespace millrace {
@@ -16,12 +14,6 @@ std::optional<std::string_view> refusal_by(const TokenList& list, std::string_vi
 }
 
 }  // namespace
-
-// Not std::atomic<std::shared_ptr>: its load() in GCC 12 unlocks with relaxed order, which is a
-// data race with a store.
-AcceptedTokens::List AcceptedTokens::list() const { return std::atomic_load(&list_); }
-
-void AcceptedTokens::replace(List list) noexcept { std::atomic_store(&list_, std::move(list)); }
 
 std::optional<std::string_view> AcceptedTokens::refusal(std::string_view token) const {
   const List accepted = list();

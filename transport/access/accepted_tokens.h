@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "base/files/current.h"
 #include "transport/access/token_list.h"
 #include "transport/http/message.h"
 
@@ -16,15 +17,13 @@ namespace millrace {
 // Thread-safe.
 class AcceptedTokens {
  public:
-  using List = std::shared_ptr<const TokenList>;
+  using List = Current<TokenList>::Pointer;
 
   // Null: every token is accepted, and none is needed.
   explicit AcceptedTokens(List list = nullptr) : list_(std::move(list)) {}
-  AcceptedTokens(const AcceptedTokens&) = delete;
-  AcceptedTokens& operator=(const AcceptedTokens&) = delete;
 
-  List list() const;
-  void replace(List list) noexcept;
+  List list() const { return list_.get(); }
+  void replace(List list) noexcept { list_.replace(std::move(list)); }
 
   // Why a client with this token is refused, for people and without the token; nullopt if it is
   // accepted. An empty token counts as an absent one.
@@ -33,7 +32,7 @@ class AcceptedTokens {
   std::optional<std::string_view> refusal(const HttpQuery& query) const;
 
  private:
-  List list_;  // accessed with the atomic functions of shared_ptr
+  Current<TokenList> list_;
 };
 
 }  // namespace millrace

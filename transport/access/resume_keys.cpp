@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/files/small_file.h"
 #include "transport/access/random_bytes.h"
 #include "transport/access/token.h"
 #include "transport/base64/base64.h"
@@ -140,14 +141,15 @@ Result<ResumeToken, ResumeFault> ResumeKeys::verify(std::string_view text,
   return token;
 }
 
+Result<ResumeKeys, std::string> ResumeKeys::read(const std::string& path) {
+  const auto text = read_secret_file(path, 64 << 10);
+  if (!text) return text.error();
+  return parse(*text);
+}
+
 const ResumeKeys::Key* ResumeKeys::find(std::string_view id) const {
   const auto found = std::ranges::find(keys_, id, [](const Key& key) { return text_of(key.id); });
   return found == keys_.end() ? nullptr : &*found;
 }
-
-// Not std::atomic<std::shared_ptr>: as in accepted_tokens.cpp.
-CurrentResumeKeys::Keys CurrentResumeKeys::keys() const { return std::atomic_load(&keys_); }
-
-void CurrentResumeKeys::replace(Keys keys) noexcept { std::atomic_store(&keys_, std::move(keys)); }
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,9 +41,7 @@ class ResumeKeys {
   // begin with # are ignored. There must be 1 to 8 keys, and no key twice. The error has the number
   // of the line, and does not repeat it.
   static Result<ResumeKeys, std::string> parse(std::string_view text);
-  // Parses a regular file of at most 64 KiB that only its owner may read or write (mode 0600). Its
-  // group may read it too (0640) if it belongs to root: so root can give it to a service that runs
-  // as another user.
+  // Parses a file that read_secret_file() accepts, of at most 64 KiB.
   static Result<ResumeKeys, std::string> read(const std::string& path);
 
   // `now`: wall clock time since 1970. Throws std::bad_alloc, as verify() does.
@@ -72,26 +69,6 @@ class ResumeKeys {
   const Key* find(std::string_view id) const;
 
   std::vector<Key> keys_;  // not empty, with distinct ids
-};
-
-// The keys of the process. A reload replaces them.
-//
-// Thread-safe.
-class CurrentResumeKeys {
- public:
-  using Keys = std::shared_ptr<const ResumeKeys>;
-
-  // Requires: `keys` is not null; nor is it in replace().
-  explicit CurrentResumeKeys(Keys keys = std::make_shared<const ResumeKeys>(ResumeKeys::random()))
-      : keys_(std::move(keys)) {}
-  CurrentResumeKeys(const CurrentResumeKeys&) = delete;
-  CurrentResumeKeys& operator=(const CurrentResumeKeys&) = delete;
-
-  Keys keys() const;
-  void replace(Keys keys) noexcept;
-
- private:
-  Keys keys_;  // accessed with the atomic functions of shared_ptr
 };
 
 }  // namespace millrace

@@ -2,18 +2,14 @@
 #include "transport/access/token_list.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <unordered_set>
+
+#include "base/files/small_file.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::size_t longest_name = 128;
-constexpr std::uintmax_t largest_file = 16 << 20;
 constexpr std::string_view space = " \t\r";
 
 // Removes the first word of the text, and returns it; empty if the text has only spaces.
@@ -58,16 +54,9 @@ Result<TokenList, std::string> TokenList::parse(std::string_view text) {
 }
 
 Result<TokenList, std::string> TokenList::read(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return std::string("is not a regular file");
-  if (std::filesystem::file_size(path, error) > largest_file && !error)
-    return std::string("is larger than 16 MiB");
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return std::string("cannot be read: ") + std::strerror(errno);
-  return parse(text);
+  const auto text = read_small_file(path, 16 << 20);
+  if (!text) return text.error();
+  return parse(*text);
 }
 
 // The time of the search depends on the digest only, and no client can choose a digest.

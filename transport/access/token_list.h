@@ -20,7 +20,7 @@ class TokenList {
   // characters without spaces. Empty lines and lines that begin with # are ignored. A digest or a
   // name that occurs twice is an error. The error has the number of the line.
   static Result<TokenList, std::string> parse(std::string_view text);
-  // Parses a regular file of at most 16 MiB: a pipe could block the caller without end.
+  // Parses a file that read_small_file() accepts, of at most 16 MiB.
   static Result<TokenList, std::string> read(const std::string& path);
 
   // The name of the token; nullopt if the list does not have the token.

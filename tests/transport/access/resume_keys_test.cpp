@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/access/resume_keys.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_directory.h"
 #include "transport/access/random_bytes.h"
 #include "transport/base64/base64.h"
 
@@ -167,14 +171,19 @@ TEST_CASE("a file may have eight keys") {
   CHECK(key_error(text + std::string(64, '9')) == "line 9: a file may have 8 keys");
 }
 
-TEST_CASE("new keys verify from now on and the old ones no longer") {
-  CurrentResumeKeys current;
-  const auto before = current.keys();
-  REQUIRE(before);
-  const std::string text = before->sign(token_of(7), call, now);
-  CHECK_FALSE(fault(*current.keys(), text));
-  current.replace(std::make_shared<const ResumeKeys>(keys_of(first_key)));
-  CHECK(*current.keys() == keys_of(first_key));
-  CHECK(fault(*current.keys(), text) == ResumeFault::unknown_key);
-  CHECK_FALSE(*CurrentResumeKeys().keys() == *before);  // each process has its own
+TEST_CASE("random keys do not verify the tokens of other ones") {
+  const ResumeKeys keys = ResumeKeys::random();
+  const std::string text = keys.sign(token_of(7), call, now);
+  CHECK_FALSE(fault(keys, text));
+  CHECK(fault(ResumeKeys::random(), text) == ResumeFault::unknown_key);
+}
+
+TEST_CASE("keys are read from a file that only its owner may read") {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "key";
+  std::ofstream(path) << first_key << '\n';
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  CHECK(*ResumeKeys::read(path) == keys_of(first_key));
+  REQUIRE(::chmod(path.c_str(), 0644) == 0);
+  CHECK_THAT(ResumeKeys::read(path).error(), Catch::StartsWith("has mode 0644"));
 }
