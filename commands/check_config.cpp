@@ -6,6 +6,7 @@
 #include <string>
 
 #include "commands/console/command_line.h"
+#include "service/config/access_files.h"
 #include "service/config/options.h"
 #include "service/config/print_options.h"
 

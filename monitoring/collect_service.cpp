@@ -129,6 +129,14 @@ void collect_build(const Sources& sources, Families& into) {
            1);
 }
 
+// Without TLS nothing: 0 would be a certificate that has expired.
+void collect_certificate(const Sources& sources, Families& into) {
+  if (sum(sources.service, &ServiceStats::certificate_expires) == 0) return;
+  into.begin_gauge("millrace_tls_certificate_expiry_seconds",
+                   "Unix time at which the TLS certificate expires, or one that came with it.");
+  into.add({}, sum(sources.service, &ServiceStats::certificate_expires));
+}
+
 }  // namespace
 
 void collect_transports(const Sources& sources, Families& into) {
@@ -155,6 +163,7 @@ void collect_service(const Sources& sources, Families& into) {
   into.begin_gauge("millrace_config_last_reload_success_timestamp_seconds",
                    "Unix time of the last successful reload, or of the start.");
   into.add({}, sum(sources.service, &ServiceStats::reloaded_at));
+  collect_certificate(sources, into);
   into.begin_gauge("millrace_chunk_buffer_limit_bytes",
                    "Upper bound of the frame buffers, computed from the configuration.");
   into.add({}, sum(sources.service, &ServiceStats::buffer_limit));

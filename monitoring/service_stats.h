@@ -27,6 +27,7 @@ struct ServiceStats {
   Gauge draining;                      // 1 from SIGTERM on
   Gauge reloaded;                      // 1 if the last reload succeeded; the start counts as one
   Gauge reloaded_at;                   // last successful reload: seconds since 1970
+  Gauge certificate_expires;           // end of the TLS certificate: seconds since 1970; 0: no TLS
   Gauge buffer_limit;                  // upper bound of all frame buffers, in bytes
   Gauge memory_limit;                  // bytes available to the process
   Labelled<Gauge, Overload> overload;  // 1 while the action is active; `none` stays 0

@@ -65,9 +65,11 @@ std::string readable(const TcpAddress& address) {
 
 void check_listener(Section& section, const Listener& listener, const std::vector<Listener>& others,
                     bool plain) {
-  if (!listener.address.loopback() && !plain)
-    section.wrong(listener.key,
-                  "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
+  if (!listener.address.loopback() && !listener.encrypted && !plain)
+    section.wrong(listener.key, "must be on loopback (127.0.0.1, [::1]); other addresses need " +
+                                    std::string(listener.encrypted_by) +
+                                    (listener.encrypted_by.empty() ? "" : ", or ") +
+                                    "plain = true");
   for (const Listener& other : others)
     if (other.key != listener.key && other.address.conflicts_with(listener.address))
       section.wrong(listener.key, "must differ from " + std::string(other.key) + ", which is " +

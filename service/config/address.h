@@ -32,9 +32,12 @@ std::string readable(const TcpAddress& address);
 struct Listener {
   std::string_view key;
   TcpAddress address;
+  bool encrypted = false;
+  std::string_view encrypted_by = {};  // the keys that encrypt it; empty: it cannot be encrypted
 };
-// Reports an address off loopback unless `plain` allows it, because everyone on the network can
-// read the data, and an address that another listener has. `section` has the listener's key.
+// Reports an address off loopback that is not encrypted unless `plain` allows it, because everyone
+// on the network can read the data, and an address that another listener has. `section` has the
+// listener's key.
 void check_listener(Section& section, const Listener& listener, const std::vector<Listener>& others,
                     bool plain);
 

@@ -20,8 +20,6 @@
 #include "service/config/toml/config_value.h"
 #include "service/config/toml/section.h"
 #include "service/config/toml/units.h"
-#include "transport/access/resume_keys.h"
-#include "transport/access/token_list.h"
 #include "transport/net/local_path.h"
 
 namespace millrace {
@@ -69,7 +67,21 @@ std::vector<std::string> read_origins(Section& listen) {
   return {};
 }
 
-ListenOptions read_listen(Section listen) {
+TlsOptions read_tls(Section tls) {
+  TlsOptions options{.certificate = tls.file("certificate"),
+                     .key = tls.file("key"),
+                     .client_ca = tls.file("client_ca"),
+                     .worker_ca = tls.file("worker_ca"),
+                     .admin = tls.flag("admin", false)};
+  const bool any = !options.key.empty() || !options.client_ca.empty() ||
+                   !options.worker_ca.empty() || options.admin;
+  if (options.on() && options.key.empty()) tls.wrong("key", "must be the key of certificate");
+  if (!options.on() && any) tls.wrong("certificate", "must be set: the other keys need it");
+  tls.refuse_unknown();
+  return options;
+}
+
+ListenOptions read_listen(Section listen, const TlsOptions& tls) {
   ListenOptions options;
   options.websocket = read_address(listen, "websocket", options.websocket);
   options.admin = read_address(listen, "admin", options.admin);
@@ -79,9 +91,12 @@ ListenOptions read_listen(Section listen) {
   options.threads = listen.count("threads", default_threads(), 1, 1024);
   options.receive_buffer =
       listen.bytes("receive_buffer", options.receive_buffer, 4 << 10, 16 << 20);
-  std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
+  std::vector<Listener> listeners{{"websocket", options.websocket, tls.on(), "[tls]"},
+                                  {"admin", options.admin, tls.admin, "[tls] with admin = true"}};
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
-  if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
+  if (options.workers_remote)
+    listeners.push_back({"workers_remote", *options.workers_remote, !tls.worker_ca.empty(),
+                         "[tls] with worker_ca"});
   options.origins = read_origins(listen);
   options.names = read_names(listen);
   options.plain = listen.flag("plain", false);
@@ -169,7 +184,8 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   Section root(table, "", 1, findings);
   Configuration configuration;
   Options& options = configuration.options;
-  options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
+  options.tls = read_tls(root.section("tls", "a table, headed [tls]"));
+  options.listen = read_listen(root.section("listen", "a table, headed [listen]"), options.tls);
   options.access = read_access(root.section("access", "a table, headed [access]"));
   options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
   Section gpu = root.section("gpu", "a table, headed [gpu]");
@@ -185,18 +201,6 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   check_gpu(gpu, options);
   root.refuse_unknown();
   return configuration;
-}
-
-// The content of the file that `key` names; null if its path is empty.
-template <class Content>
-Result<std::shared_ptr<const Content>, ConfigError> load(const std::string& configuration,
-                                                         const std::string& key,
-                                                         const std::string& path) {
-  if (path.empty()) return std::shared_ptr<const Content>();
-  auto content = Content::read(path);
-  if (!content)
-    return configuration + ": key '" + key + "' = " + toml_string(path) + ": " + content.error();
-  return std::make_shared<const Content>(*std::move(content));
 }
 
 }  // namespace
@@ -229,15 +233,6 @@ Result<Configuration, ConfigError> load_options(const std::string& path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) return path + ": cannot be read: " + std::strerror(errno);
   return parse_options(text, path);
-}
-
-Result<AccessFiles, ConfigError> load_access(const Configuration& from) {
-  const AccessRule& access = from.options.access;
-  auto tokens = load<TokenList>(from.file, "access.tokens", access.tokens);
-  if (!tokens) return tokens.error();
-  auto keys = load<ResumeKeys>(from.file, "access.resume_key", access.resume_key);
-  if (!keys) return keys.error();
-  return AccessFiles{.tokens = *std::move(tokens), .resume_keys = *std::move(keys)};
 }
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +22,6 @@
 
 namespace millrace {
 
-class ResumeKeys;
-class TokenList;
-
 // The checked configuration; docs/configuration.md lists the keys. Only service/, replay/,
 // checking/ and commands/ use these types: other code is passed the values that it needs.
 
@@ -44,6 +40,19 @@ struct ListenOptions {
   bool explain = false;                 // streams may be opened with explain=1
 
   bool operator==(const ListenOptions&) const = default;
+};
+
+// TLS of the listeners: paths of files in the format PEM.
+struct TlsOptions {
+  std::string certificate = {};  // the service's, and behind it those between; empty: no TLS
+  std::string key = {};          // belongs to the certificate
+  std::string client_ca = {};    // clients must show a certificate of it; empty: they need not
+  // Workers on other machines must show a certificate of it; empty: their listener has no TLS.
+  std::string worker_ca = {};
+  bool admin = false;  // the admin listener has TLS too
+
+  bool on() const { return !certificate.empty(); }
+  bool operator==(const TlsOptions&) const = default;
 };
 
 // Which clients may open streams, and resume them.
@@ -135,6 +144,7 @@ struct ProtocolOptions {
 
 struct Options {
   ListenOptions listen;
+  TlsOptions tls = {};
   AccessRule access = {};
   std::vector<PipelineOptions> pipelines;
   std::vector<ProtocolOptions> protocols;
@@ -162,12 +172,5 @@ using ConfigError = std::string;
 // `file` is the name in messages. An empty text gives a configuration of defaults that works.
 Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file);
 Result<Configuration, ConfigError> load_options(const std::string& path);
-
-// The content of the files of [access]; null without the key of a file.
-struct AccessFiles {
-  std::shared_ptr<const TokenList> tokens = nullptr;
-  std::shared_ptr<const ResumeKeys> resume_keys = nullptr;
-};
-Result<AccessFiles, ConfigError> load_access(const Configuration& from);
 
 }  // namespace millrace

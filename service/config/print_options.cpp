@@ -42,6 +42,16 @@ void print(std::ostream& out, const ListenOptions& listen) {
       << "explain = " << (listen.explain ? "true" : "false") << '\n';
 }
 
+void print(std::ostream& out, const TlsOptions& tls) {
+  if (!tls.on()) return;
+  out << "\n[tls]\n"
+      << "certificate = " << toml_string(tls.certificate) << '\n'
+      << "key = " << toml_string(tls.key) << '\n';
+  if (!tls.client_ca.empty()) out << "client_ca = " << toml_string(tls.client_ca) << '\n';
+  if (!tls.worker_ca.empty()) out << "worker_ca = " << toml_string(tls.worker_ca) << '\n';
+  out << "admin = " << (tls.admin ? "true" : "false") << '\n';
+}
+
 void print(std::ostream& out, const AccessRule& access) {
   out << "\n[access]\n";
   if (!access.tokens.empty()) out << "tokens = " << toml_string(access.tokens) << '\n';
@@ -254,6 +264,7 @@ std::string to_toml(const Options& options) {
   std::ostringstream out;
   if (options.protocols.empty()) out << "protocol = []\n\n";
   print(out, options.listen);
+  print(out, options.tls);
   print(out, options.access);
   print(out, options.limits);
   print(out, options.gpu);

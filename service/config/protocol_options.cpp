@@ -64,8 +64,8 @@ ProtocolOptions read_protocol(Section& section, const Options& options,
   protocol.name = name.value_or(Name{});
   if (section.has("listen")) {
     protocol.listen = read_address(section, "listen", {});
-    check_listener(section, {"listen", *protocol.listen}, listeners(options.listen, before),
-                   options.listen.plain);
+    check_listener(section, {"listen", *protocol.listen, options.tls.on(), "[tls]"},
+                   listeners(options.listen, before), options.listen.plain);
   } else if (std::ranges::any_of(before, [&](const ProtocolOptions& other) {
                return other.name == protocol.name && !other.listen;
              })) {

@@ -12,14 +12,16 @@
 #include "service/config/toml/config_value.h"
 #include "transport/access/resume_keys.h"
 #include "transport/access/token_list.h"
+#include "transport/net/tls/tls_context.h"
 
 namespace millrace {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> reloadable = {
-    "access.tokens", "access.resume_key", "limits.connections", "limits.slab_bytes", "limits.drain",
-    "limits.linger", "limits.notice",     "log.level",          "log.format"};
+constexpr std::array<std::string_view, 10> reloadable = {
+    "tls.client_ca",     "access.tokens", "access.resume_key", "limits.connections",
+    "limits.slab_bytes", "limits.drain",  "limits.linger",     "limits.notice",
+    "log.level",         "log.format"};
 
 struct Difference {
   std::string key;
@@ -76,6 +78,11 @@ Differences differences(const Options& before, const Options& after) {
 }
 
 bool may_change(std::string_view key, const Configuration& running, const Configuration& read) {
+  // A listener gains or loses TLS only by a restart.
+  if (key == "tls.certificate" || key == "tls.key")
+    return running.options.tls.on() && read.options.tls.on();
+  if (key == "tls.worker_ca")
+    return running.options.tls.worker_ca.empty() == read.options.tls.worker_ca.empty();
   // If neither file sets it, it follows limits.slab_bytes, which may change.
   if (key == "gpu.slab_bytes") return !running.sets_device_slabs && !read.sets_device_slabs;
   return std::ranges::find(reloadable, key) != reloadable.end();
@@ -121,6 +128,8 @@ Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessF
   reloaded->fewer_connections = std::move(fewer);
   add_if_other("access.tokens", in_use.tokens, access->tokens, reloaded->changed);
   add_if_other("access.resume_key", in_use.resume_keys, access->resume_keys, reloaded->changed);
+  add_if_other("tls.certificate", in_use.tls, access->tls, reloaded->changed);
+  add_if_other("tls.worker_ca", in_use.worker_tls, access->worker_tls, reloaded->changed);
   // The keys of a file that is no longer named must not count any more.
   if (!access->resume_keys && !running.options.access.resume_key.empty())
     access->resume_keys = std::make_shared<const ResumeKeys>(ResumeKeys::random());

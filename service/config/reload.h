@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "service/config/access_files.h"
 #include "service/config/options.h"
 
 namespace millrace {
@@ -20,10 +21,10 @@ struct Reloaded {
 // `file: key 'name' = value: why` if a key differs that cannot change while the service runs.
 Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read);
 
-// Reads the file of the running configuration and those of [access] again, lowers `connections` to
-// what the descriptors allow, and compares, also with the content of the files in use. Returns an
-// error if a path is not a regular file. Throws std::runtime_error if a key must be drawn, and the
-// system has no randomness.
+// Reads the file of the running configuration and those of [access] and [tls] again, lowers
+// `connections` to what the descriptors allow, and compares, also with the content of the files in
+// use. Returns an error if a path is not a regular file. Throws std::runtime_error if a key must be
+// drawn, and the system has no randomness.
 Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessFiles& in_use);
 
 }  // namespace millrace

@@ -188,7 +188,7 @@ void Server::listen() {
       make_listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
   admin_.emplace(
       std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
-      large_answers_, options_.listen.names);
+      large_answers_, options_.listen.names, options_.tls.admin ? &admission_.gate.tls : nullptr);
   listen_for_workers(threads_.front()->context().get_executor());
 }
 

@@ -17,6 +17,7 @@
 #include "service/admin/history.h"
 #include "service/admin/live_lists.h"
 #include "service/admin/readiness.h"
+#include "service/config/access_files.h"
 #include "service/config/drain_times.h"
 #include "service/config/options.h"
 #include "service/log/log.h"
@@ -117,6 +118,7 @@ class Server {
   net::basic_signal_set<Executor> hangups_{main_.get_executor(), SIGHUP};
   ServiceStats stats_;
   SharedAdmission admission_;
+  Current<TlsContext> worker_tls_;  // for workers on other machines; null: without TLS
   Budget slab_bytes_;
   RemoteBudgets remote_budgets_;
   DeviceWatch device_watch_;

@@ -42,7 +42,9 @@ bool Server::reload() {
     return true;
   }
   const AccessFiles in_use{.tokens = admission_.gate.tokens.list(),
-                           .resume_keys = admission_.resume_keys.get()};
+                           .resume_keys = admission_.resume_keys.get(),
+                           .tls = admission_.gate.tls.get(),
+                           .worker_tls = worker_tls_.get()};
   auto reloaded = millrace::reload(configuration_, in_use);
   stats_.reloaded.set(reloaded.has_value());
   if (!reloaded) {
@@ -78,6 +80,9 @@ void Server::apply(Configuration configuration) noexcept {
 
 void Server::apply(AccessFiles access) noexcept {
   admission_.gate.tokens.replace(std::move(access.tokens));
+  if (access.tls) stats_.certificate_expires.set(access.tls->expires().count());
+  admission_.gate.tls.replace(std::move(access.tls));
+  worker_tls_.replace(std::move(access.worker_tls));
   if (access.resume_keys) admission_.resume_keys.replace(std::move(access.resume_keys));
 }
 

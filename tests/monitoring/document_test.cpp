@@ -111,9 +111,10 @@ std::set<double> exported_bounds(const std::string& text, const std::string& fam
   return bounds;
 }
 
-// The metrics of a new service with one of each source, and those of a server of batches.
+// The metrics of a new service with TLS and one of each source, and those of a server of batches.
 std::string exported_text() {
   ServiceStats service;
+  service.certificate_expires.set(1);
   ThreadStats thread;
   TransportStats transport;
   StreamStats streams;

@@ -5,18 +5,21 @@
 #include <array>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <sstream>
+#include <utility>
 
 #include "transport/http/reader.h"
+#include "transport/net/tls/socket_io.h"
 
 namespace millrace {
 
 namespace http = boost::beast::http;
 
-Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest) {
+Task<Result<HttpQuery, HttpFault>> read_query(StreamSocket& socket, std::string& rest) {
   HttpReader reader;
   for (;;) {
     const auto space = reader.space();
-    const auto [error, size] = co_await socket.async_read_some(space, no_throw);
+    const auto [error, size] = co_await read_some(socket, space);
     if (error) co_return error == net::error::eof ? reader.end() : HttpFault::disconnected;
     auto query = reader.add(size);
     if (!query) continue;
@@ -27,7 +30,7 @@ Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest)
 
 namespace {
 
-http::response<http::string_body> response_of(HttpAnswer answer) {
+std::string text_of(HttpAnswer answer) {
   http::response<http::string_body> response(http::int_to_status(answer.status), 11);
   response.set(http::field::content_type, answer.type);
   response.set("X-Content-Type-Options", "nosniff");
@@ -35,40 +38,40 @@ http::response<http::string_body> response_of(HttpAnswer answer) {
   response.keep_alive(false);
   response.content_length(answer.body.size());
   if (!answer.without_body) response.body() = std::move(answer.body);
-  return response;
+  std::ostringstream text;
+  text << response;
+  return std::move(text).str();
 }
 
 }  // namespace
 
-void answer_at_once(Socket& socket, HttpAnswer answer) {
+void answer_at_once(StreamSocket& socket, HttpAnswer answer) {
   boost::system::error_code ignored;
-  socket.non_blocking(true, ignored);
   // Reads the request if it has arrived: with unread bytes, the close would reset the connection.
   std::array<char, 4096> unread;
   socket.read_some(net::buffer(unread), ignored);
-  const auto response = response_of(std::move(answer));
-  http::write(socket, response, ignored);
-  socket.shutdown(Socket::shutdown_send, ignored);
+  const std::string text = text_of(std::move(answer));
+  socket.write_some({net::buffer(text), net::const_buffer()}, ignored);
+  socket.shutdown_send();
 }
 
-Task<> write_answer(Socket& socket, HttpAnswer answer) {
-  const auto response = response_of(std::move(answer));
-  co_await http::async_write(socket, response, no_throw);
+Task<> write_answer(StreamSocket& socket, HttpAnswer answer) {
+  const std::string text = text_of(std::move(answer));
+  co_await write_all(socket, text);
 }
 
-Task<> wait_for_end(Socket& socket) {
-  boost::system::error_code ignored;
-  socket.shutdown(Socket::shutdown_send, ignored);
+Task<> wait_for_end(StreamSocket& socket) {
+  socket.shutdown_send();
   std::array<char, 1024> unread;
   std::size_t budget = 64 * unread.size();
   while (budget > 0) {
-    const auto [end, size] = co_await socket.async_read_some(net::buffer(unread), no_throw);
+    const auto [end, size] = co_await socket.tcp().async_read_some(net::buffer(unread), no_throw);
     if (end) co_return;
     budget -= std::min(budget, size);
   }
 }
 
-Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
+Task<> answer_and_close(StreamSocket& socket, HttpAnswer answer) {
   co_await write_answer(socket, std::move(answer));
   co_await wait_for_end(socket);
 }

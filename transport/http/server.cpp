@@ -7,6 +7,8 @@
 #include "transport/http/host.h"
 #include "transport/http/io.h"
 #include "transport/net/listener.h"
+#include "transport/net/tls/socket_io.h"
+#include "transport/net/turns.h"
 
 namespace millrace {
 namespace {
@@ -31,11 +33,12 @@ Task<> time_limit(Executor executor, Duration limit) {
 }  // namespace
 
 HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large,
-                       std::vector<std::string> names)
+                       std::vector<std::string> names, const Current<TlsContext>* tls)
     : acceptor_(std::move(acceptor)),
       answer_(std::move(answer)),
       large_(large),
       names_(std::move(names)),
+      tls_(tls),
       loopback_(acceptor_.local_endpoint().address().is_loopback()) {}
 
 HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits)
@@ -59,8 +62,14 @@ Task<> HttpServer::serve_one_by_one() {
   }
 }
 
-Task<> HttpServer::serve(Socket socket) {
+Task<> HttpServer::serve(Socket accepted) {
   const auto executor = acceptor_.get_executor();
+  StreamSocket socket = server_end(std::move(accepted), tls_ ? tls_->get() : nullptr);
+  if (socket.tls()) {
+    const auto shaken = co_await (shake_hands(socket) || time_limit(executor, limits_.answer));
+    const auto* const done = std::get_if<0>(&shaken);
+    if (!done || !*done) co_return;
+  }
   const auto read = co_await (receive(socket) || time_limit(executor, limits_.header));
   const auto* received = std::get_if<0>(&read);
   if (!received || !*received) co_return;
@@ -68,8 +77,18 @@ Task<> HttpServer::serve(Socket socket) {
   if (replied.index() == 0) co_await (wait_for_end(socket) || time_limit(executor, limits_.end));
 }
 
-// receive() and reply() must not throw: `||` would then wait until the time limit.
-Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
+// These three must not throw: `||` would then wait until the time limit.
+Task<bool> HttpServer::shake_hands(StreamSocket& socket) {
+  try {
+    Turns::Turn turn(acceptor_.get_executor());
+    const auto failed = co_await millrace::shake_hands(socket, turn);
+    co_return !failed;
+  } catch (const std::exception&) {
+    co_return false;
+  }
+}
+
+Task<HttpServer::Received> HttpServer::receive(StreamSocket& socket) {
   try {
     std::string rest;
     co_return co_await read_query(socket, rest);
@@ -78,7 +97,7 @@ Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
   }
 }
 
-Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& query) {
+Task<> HttpServer::reply(StreamSocket& socket, const Result<HttpQuery, HttpFault>& query) {
   if (query.has_error() && query.error() == HttpFault::disconnected) co_return;
   try {
     auto answer = query ? answer_to_query(*query) : answer_to(query.error());

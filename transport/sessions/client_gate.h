@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/files/current.h"
 #include "transport/access/accepted_tokens.h"
 #include "transport/http/page_file.h"
+#include "transport/net/tls/tls_context.h"
 
 namespace millrace {
 
@@ -24,6 +26,7 @@ struct ClientGate {
   const std::span<const PageFile> page{};
   const std::string pipelines{};  // the body of GET /v1/pipelines, JSON
   AcceptedTokens tokens{};        // the tokens of which a client needs one
+  Current<TlsContext> tls{};      // for the next WebSocket connections; null: without TLS
   // The most connections over ZeroMQ. Accessed with relaxed order: it guards no other data.
   std::atomic<std::uint64_t> zeromq_connections = 10'000;
   // While it is true, new connections are refused before any byte is read. Relaxed as above.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <memory>
 #include <new>
 #include <utility>
 
 #include "base/file_descriptor.h"
 #include "transport/http/io.h"
 #include "transport/net/peer_address.h"
+#include "transport/net/tls/socket_io.h"
 #include "transport/net/turns.h"
 #include "transport/sessions/session.h"
 #include "transport/websocket/websocket_connection.h"
@@ -19,7 +21,7 @@ namespace {
 // Cuts a client that does not finish its upgrade in time.
 class Handshake final : SessionScope::Watched {
  public:
-  Handshake(SessionScope& scope, Socket& socket)
+  Handshake(SessionScope& scope, StreamSocket& socket)
       : Watched(scope), deadline_(Clock::now() + scope.limits().handshake), socket_(socket) {}
 
   void check(Time now) override {
@@ -27,17 +29,14 @@ class Handshake final : SessionScope::Watched {
     why_ = "the upgrade was not finished in time";
     abort();
   }
-  void abort() override {
-    boost::system::error_code ignored;
-    socket_.close(ignored);
-  }
+  void abort() override { socket_.close(); }
   void drain() override { abort(); }  // the client has no stream yet
 
   std::string_view why() const { return why_; }  // why the socket was closed
 
  private:
   const Time deadline_;
-  Socket& socket_;
+  StreamSocket& socket_;
   std::string_view why_ = "the service is stopping";
 };
 
@@ -121,16 +120,39 @@ struct Request {
   Time accepted;     // when its connection was accepted
 };
 
+// A client that has begun without TLS can read why it is refused.
+void refuse_plain_http(StreamSocket& socket) {
+  StreamSocket plain(std::move(socket.tcp()));
+  answer_at_once(plain, answer_to(RequestError{.message = "this port speaks TLS: use wss:// or "
+                                                          "https://"}));
+}
+
+// False if the client was refused or has disconnected.
+Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival& arrival,
+                       const Handshake& handshake) {
+  Turns::Turn turn(scope.executor());
+  const auto failed = co_await shake_hands(socket, turn);
+  if (!failed) co_return true;
+  const bool is_open = socket.tcp().is_open();
+  if (is_open && failed == net::error::eof) co_return false;  // a check whether the port is open
+  scope.refuse(arrival.peer, Refusal::handshake,
+               is_open ? socket.tls()->failure() : handshake.why());
+  if (socket.tls()->is_plain_http()) refuse_plain_http(socket);
+  co_return false;
+}
+
 // Nullopt if the client was refused or has disconnected.
-Task<std::optional<Request>> read_request(SessionScope& scope, Socket& socket,
+Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& socket,
                                           const Arrival& arrival) {
   const Time accepted = Clock::now();
   Handshake handshake(scope, socket);
+  const bool ready = co_await shake_hands(scope, socket, arrival, handshake);
+  if (!ready) co_return std::nullopt;
   std::string rest;
   auto query = co_await read_query(socket, rest);
   if (!query.has_error()) co_return Request{std::move(*query), std::move(rest), accepted};
   // A peer that ends its connection at once has only checked that the port is open.
-  const bool is_check = query.error() == HttpFault::disconnected && socket.is_open();
+  const bool is_check = query.error() == HttpFault::disconnected && socket.tcp().is_open();
   if (!is_check) scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error(), handshake));
   if (query.error() == HttpFault::disconnected) co_return std::nullopt;
   auto answer = answer_to(query.error());
@@ -140,13 +162,13 @@ Task<std::optional<Request>> read_request(SessionScope& scope, Socket& socket,
 
 // Nullopt if the client was refused. Requests that arrive at once wait for their turns, so that the
 // work of accepting them does not delay the streams of others.
-Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Socket& socket,
+Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, StreamSocket& socket,
                                                        const Arrival& arrival,
                                                        const Request& request) {
   Handshake handshake(scope, socket);
   Turns::Turn turn(scope.executor());
   co_await turn.next();
-  if (!socket.is_open()) {
+  if (!socket.tcp().is_open()) {
     scope.refuse(arrival.peer, Refusal::handshake, handshake.why());
     co_return std::nullopt;
   }
@@ -162,7 +184,7 @@ Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Sock
   co_return std::nullopt;
 }
 
-Task<> serve_request(SessionScope& scope, Socket socket, Arrival arrival, Request request) {
+Task<> serve_request(SessionScope& scope, StreamSocket socket, Arrival arrival, Request request) {
   auto admitted = co_await admit(scope, socket, arrival, request);
   if (!admitted) co_return;
   request.query = {};  // a session may last for hours
@@ -182,6 +204,7 @@ Task<> serve_request(SessionScope& scope, Socket socket, Arrival arrival, Reques
 struct StreamServer::Moved {
   Tcp protocol;
   FileDescriptor socket;
+  std::unique_ptr<TlsSession> tls;
   Share share;
   std::string peer;
   Request request;
@@ -202,7 +225,8 @@ void StreamServer::stop_accepting() {
   acceptor_.close(ignored);
 }
 
-Task<> StreamServer::serve(Socket socket, std::string peer, Share share) {
+Task<> StreamServer::serve(Socket accepted, std::string peer, Share share) {
+  StreamSocket socket = server_end(std::move(accepted), gate_.tls.get());
   Arrival arrival{std::move(peer), protocols_, rules_, gate_, std::move(share)};
   if (scope_.draining()) {  // accepted just before
     scope_.refuse(arrival.peer, Refusal::draining, "the service is stopping");
@@ -213,9 +237,11 @@ Task<> StreamServer::serve(Socket socket, std::string peer, Share share) {
   const WebSocketProtocol* const protocol = protocol_of(request->query, protocols_);
   const auto thread = protocol ? protocol->thread_of(request->query) : std::nullopt;
   if (thread && *thread < siblings_.size()) {
-    const Tcp version = socket.local_endpoint().protocol();
-    siblings_[*thread]->take({version, FileDescriptor(socket.release()), std::move(arrival.socket),
-                              std::move(arrival.peer), std::move(*request)});
+    const Tcp version = acceptor_.local_endpoint().protocol();
+    auto [descriptor, tls] = socket.release();
+    siblings_[*thread]->take({version, std::move(descriptor), std::move(tls),
+                              std::move(arrival.socket), std::move(arrival.peer),
+                              std::move(*request)});
     co_return;
   }
   // As a task of its own, so that the memory of this one is free.
@@ -229,8 +255,8 @@ void StreamServer::take(Moved moved) {
       Socket socket(scope_.executor(), moved.protocol, moved.socket.get());
       (void)moved.socket.release();
       Arrival arrival{std::move(moved.peer), protocols_, rules_, gate_, std::move(moved.share)};
-      scope_.spawn(
-          serve_request(scope_, std::move(socket), std::move(arrival), std::move(moved.request)));
+      scope_.spawn(serve_request(scope_, StreamSocket(std::move(socket), std::move(moved.tls)),
+                                 std::move(arrival), std::move(moved.request)));
     } catch (const std::exception& failure) {
       scope_.report(failure);
     }
@@ -261,9 +287,11 @@ void StreamServer::handle_connection(Socket socket) {
   }
 }
 
-void StreamServer::refuse(Socket socket, std::string_view peer, Refusal reason,
+void StreamServer::refuse(Socket accepted, std::string_view peer, Refusal reason,
                           std::string message) {
   scope_.refuse(peer, reason, message);
+  if (gate_.tls.get()) return;  // an answer would need the handshake
+  StreamSocket socket(std::move(accepted));
   answer_at_once(socket, answer_to(RequestError{.status = 503,
                                                 .message = std::move(message),
                                                 .retry_after = scope_.retry_times().after_refusal(

@@ -18,9 +18,11 @@ namespace millrace {
 // Accepts the WebSocket clients of one listener on one io thread: reads the upgrade, lets the
 // protocol with the request's path answer it, and runs the session, all in `scope`. Also answers
 // requests for a file of the gate's page and for its list of pipelines, within the same limits. A
-// client without an accepted token receives a 401. Each accepted client takes one of the gate's
-// sockets. If none is left, or memory is short, the client receives a 503 before its request is
-// read. Scope, protocols and gate outlive it. Confined to one thread.
+// client without an accepted token receives a 401. If the gate has TLS, clients must speak it.
+//
+// Each accepted client takes one of the gate's sockets. If none is left, or memory is short, the
+// client receives a 503 before its request is read; with TLS, its connection is closed before the
+// handshake. Scope, protocols and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
   // Requires: at least one protocol; their paths differ.
@@ -41,10 +43,10 @@ class StreamServer {
   struct Moved;
 
   Task<> accept_all();
-  Task<> serve(Socket socket, std::string peer, Share share);
+  Task<> serve(Socket accepted, std::string peer, Share share);
   void take(Moved moved);  // thread-safe
   void handle_connection(Socket socket);
-  void refuse(Socket socket, std::string_view peer, Refusal reason, std::string message);
+  void refuse(Socket accepted, std::string_view peer, Refusal reason, std::string message);
 
   SessionScope& scope_;
   Acceptor acceptor_;

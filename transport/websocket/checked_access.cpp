@@ -136,7 +136,7 @@ CheckedAccess::CheckedAccess(ServiceUrl url, const ServiceAccess& access)
   if (!url_.tls && !access.ca.empty()) throw std::invalid_argument("ca needs a URL with wss://");
   if (!url_.tls) return;
   try {
-    context_.emplace(access.ca);
+    context_ = TlsContext::for_clients({.ca = access.ca});
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(std::string("ca: ") + error.what());
   }

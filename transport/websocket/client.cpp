@@ -9,11 +9,10 @@
 #include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <tuple>
 #include <utility>
 
 #include "transport/net/limits.h"
-#include "transport/net/tls/stream_socket.h"
+#include "transport/net/tls/socket_io.h"
 #include "transport/websocket/handshake.h"
 #include "transport/websocket/stream_target.h"
 #include "transport/websocket/websocket_connection.h"
@@ -122,28 +121,6 @@ std::optional<ConnectError> UpgradeAnswer::refusal() const {
   if (wrong == std::errc() && end == field.end())
     refused.retry_after = std::chrono::seconds(seconds);
   return refused;
-}
-
-// Waits as often as the socket requires.
-Task<error_code> write_all(StreamSocket& socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    error_code error;
-    bytes.remove_prefix(socket.write_some({net::buffer(bytes), net::const_buffer()}, error));
-    if (error == net::error::would_block)
-      std::tie(error) = co_await socket.tcp().async_wait(socket.write_awaits(), no_throw);
-    if (error) co_return error;
-  }
-  co_return error_code();
-}
-
-Task<std::pair<error_code, std::size_t>> read_some(StreamSocket& socket, net::mutable_buffer into) {
-  for (;;) {
-    error_code error;
-    const std::size_t count = socket.read_some(into, error);
-    if (error != net::error::would_block) co_return std::pair(error, count);
-    std::tie(error) = co_await socket.tcp().async_wait(socket.read_awaits(), no_throw);
-    if (error) co_return std::pair(error, count);
-  }
 }
 
 std::string reason_of(const StreamSocket& socket, error_code error) {

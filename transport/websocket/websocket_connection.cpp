@@ -8,9 +8,9 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/write.hpp>
 #include <utility>
 
+#include "transport/net/tls/socket_io.h"
 #include "transport/net/turns.h"
 #include "transport/websocket/frame_output.h"
 #include "transport/websocket/handshake.h"
@@ -282,11 +282,11 @@ std::unique_ptr<Connection> open_websocket(Role role, StreamSocket socket, std::
   return std::make_unique<WebSocketConnection>(role, std::move(socket), std::move(rest), longest);
 }
 
-Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
-                                                   std::size_t longest) {
+Task<std::unique_ptr<Connection>> accept_websocket(StreamSocket socket, Upgrade upgrade,
+                                                   std::string rest, std::size_t longest) {
   const std::string answer = answer_to(upgrade);
-  const auto [error, size] = co_await net::async_write(socket, net::buffer(answer), no_throw);
-  if (error) co_return nullptr;
+  const auto unsent = co_await write_all(socket, answer);
+  if (unsent) co_return nullptr;
   co_return open_websocket(Role::server, std::move(socket), std::move(rest), longest);
 }
 

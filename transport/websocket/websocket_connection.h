@@ -20,7 +20,7 @@ std::unique_ptr<Connection> open_websocket(Role role, StreamSocket socket, std::
 
 // Answers an upgrade request that was already read, and opens the server's end. Null if the answer
 // cannot be sent.
-Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
-                                                   std::size_t longest);
+Task<std::unique_ptr<Connection>> accept_websocket(StreamSocket socket, Upgrade upgrade,
+                                                   std::string rest, std::size_t longest);
 
 }  // namespace millrace

@@ -135,6 +135,20 @@ TEST_CASE("check-config reads the file of the tokens") {
   CHECK_THAT(checked().out, Contains("[access]\ntokens = \"" + file + "\"\n"));
 }
 
+TEST_CASE("check-config reads the files of TLS, and names the key of a wrong one") {
+  const TemporaryDirectory directory;
+  const std::string tls =
+      "[tls]\ncertificate = \"" + directory / "c" + "\"\nkey = \"" + directory / "k" + "\"\n";
+  CHECK_THAT(check(tls).err, Contains("millrace.toml: key 'tls.certificate': " + directory / "c" +
+                                      ": cannot be read: "));
+  std::ofstream(directory / "c") << "no certificate";
+  std::ofstream(directory / "k") << "no key";
+  CHECK_THAT(check(tls).err, Contains("key 'tls.key': " + directory / "k" + ": has mode 0"));
+  REQUIRE(::chmod((directory / "k").c_str(), 0600) == 0);
+  CHECK_THAT(check(tls).err,
+             Contains("key 'tls.certificate': ") && Contains("must have certificates"));
+}
+
 TEST_CASE("check-config reads the file of the resume keys") {
   const TemporaryDirectory directory;
   const std::string file = directory / "resume_key";

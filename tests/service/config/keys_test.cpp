@@ -54,8 +54,8 @@ Keys documented(const std::string& head) {
   return all_of(page.substr(rows, page.find("\n\n", rows) - rows), "^\\| `([a-z_]+)` \\|");
 }
 
-const std::string sections[] = {"[listen]", "[access]", "[[pipeline]]", "[[protocol]]",
-                                "[limits]", "[gpu]",    "[recording]",  "[log]"};
+const std::string sections[] = {"[listen]", "[tls]", "[access]",    "[[pipeline]]", "[[protocol]]",
+                                "[limits]", "[gpu]", "[recording]", "[log]"};
 
 const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";
 

@@ -39,8 +39,8 @@ TEST_CASE("an unknown key is named, with the nearest known one") {
   CHECK(error_of("[limit]\n") == "m.toml:1: key 'limit' = {}: unknown; did you mean 'limits'?");
   CHECK(
       error_of("\"a\\nb\" = 1") ==
-      "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, access, limits, gpu, log, "
-      "recording, pipeline and protocol");
+      "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are tls, listen, access, limits, gpu, "
+      "log, recording, pipeline and protocol");
 }
 
 TEST_CASE("a protocol has a known name, and pipelines of the service") {
@@ -264,7 +264,20 @@ TEST_CASE("listeners must be on loopback, and each on a different address") {
   const std::string loopback =
       "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true";
   const std::string zeromq = "must be \"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555";
-  CHECK(allowed("listen", "websocket", "\"0.0.0.0:8080\"") == loopback);
+  const std::string tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
+  const std::string listen = "[listen]\nworkers_remote = \"tcp://0.0.0.0:1\"\n";
+  CHECK_THAT(allowed("listen", "websocket", "\"0.0.0.0:8080\""),
+             Contains("other addresses need [tls], or plain = true"));
+  CHECK(error_of("[listen]\nwebsocket = \"0.0.0.0:8080\"\n" + tls) == "no error");
+  CHECK_THAT(error_of("[listen]\nadmin = \"0.0.0.0:9464\"\n" + tls),
+             Contains("need [tls] with admin = true, or plain = true"));
+  CHECK(error_of("[listen]\nadmin = \"0.0.0.0:9464\"\n" + tls + "admin = true") == "no error");
+  CHECK_THAT(error_of(listen + tls), Contains("need [tls] with worker_ca, or plain = true"));
+  CHECK(error_of(listen + tls + "worker_ca = \"w\"") == "no error");
+  CHECK_THAT(error_of("[listen]\nzeromq = \"tcp://0.0.0.0:1\"\n" + tls), Contains("need plain"));
+  const std::string protocol = "[[protocol]]\nname = \"openai\"\nlisten = \"0.0.0.0:1\"\n";
+  CHECK(error_of(tls + protocol) == "no error");
+  CHECK_THAT(error_of(protocol), Contains("need [tls], or plain = true"));
   CHECK(allowed("listen", "websocket", "\"0.0.0.0:8080\"", "plain = true") == "no error");
   CHECK(allowed("listen", "websocket", "\"127.0.0.1:9464\"") ==
         "must differ from admin, which is 127.0.0.1:9464");
@@ -280,6 +293,15 @@ TEST_CASE("listeners must be on loopback, and each on a different address") {
         "must be an address and a port, like 127.0.0.1:8080");
   CHECK(allowed("listen", "workers", "\"/run/x\"") ==
         "must be unix:PATH, with a path of 1 to 107 bytes");
+}
+
+TEST_CASE("TLS needs a certificate and its key") {
+  CHECK(error_of("[tls]\ncertificate = \"c\"") ==
+        "m.toml:1: key 'tls.key': must be the key of certificate");
+  for (const std::string other : {"key = \"k\"", "client_ca = \"k\"", "admin = true"})
+    CHECK_THAT(error_of("[tls]\n" + other),
+               Contains("'tls.certificate': must be set: the other keys need it"));
+  CHECK(error_of("[tls]") == "no error");
 }
 
 TEST_CASE("text that is not TOML is an error with its line") {

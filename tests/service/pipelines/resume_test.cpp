@@ -267,7 +267,7 @@ TEST_CASE_METHOD(ResumeTest,
   const std::string token = ready(first).resume;
   send_row(first);
   open({.id = "garden"});
-  const std::string newer = shared.resume_keys.keys()->sign(
+  const std::string newer = shared.resume_keys.get()->sign(
       {.epoch = 1, .opening = 5, .stream = *shared.names.find("kitchen")->key},
       {.name = "kitchen", .pipeline = "default", .tenant = {}}, wall_clock());
   StreamRequest request{.id = "kitchen", .resume = true, .resumption = Resumption{}};
@@ -288,7 +288,7 @@ TEST_CASE_METHOD(ResumeTest, "places that another stream has taken are not given
   disconnect(first);
   shared.end_waiting = [](const DetachedList::Entry&) {};  // its thread has not ended it yet
   CHECK(status(open({.id = "new"})) == 101);
-  const std::string newer = shared.resume_keys.keys()->sign(
+  const std::string newer = shared.resume_keys.get()->sign(
       {.epoch = 1, .opening = 5, .stream = *shared.names.find("kitchen")->key},
       {.name = "kitchen", .pipeline = "default", .tenant = {}}, wall_clock());
   CHECK(status(resume("kitchen", newer)) == 503);

@@ -130,7 +130,7 @@ TEST_CASE("a stream that a client continues leaves its old connection with a con
 
 TEST_CASE("a stream that a client has continued at another service leaves its old connection") {
   Service d, elsewhere;
-  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.keys());
+  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.get());
   auto& first = d.opens();
   first.sends(d, 0);
   auto& moved = elsewhere.resumes(first, 0);
@@ -143,7 +143,7 @@ TEST_CASE("a stream that a client has continued at another service leaves its ol
 
 TEST_CASE("a stream that was continued elsewhere after a lost ready is opened anew at its return") {
   Service d, elsewhere;
-  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.keys());
+  elsewhere.shared.resume_keys.replace(d.shared.resume_keys.get());
   test::Link& worker = elsewhere.attach();
   auto& first = d.opens();
   first.sends(d, 0);

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "transport/net/tls/tls_session.h"
 
 namespace millrace {
@@ -49,6 +50,14 @@ class StreamSocket {
   // Bytes that were taken from the socket and can be read: they do not make it readable.
   std::size_t buffered() const { return tls_ ? tls_->buffered() : 0; }
 
+  // Gives the connection away: the descriptor, and the session if there is one, for a StreamSocket
+  // of another thread.
+  std::pair<FileDescriptor, std::unique_ptr<TlsSession>> release() {
+    boost::system::error_code failed;
+    FileDescriptor descriptor(socket_.release(failed));
+    return {std::move(descriptor), std::move(tls_)};
+  }
+
   void shutdown_send() {
     boost::system::error_code ignored;
     if (tls_) tls_->close();
@@ -66,5 +75,11 @@ class StreamSocket {
   Socket socket_;
   std::unique_ptr<TlsSession> tls_;
 };
+
+// A server's end of a connection that was accepted. Null: without TLS. Throws std::bad_alloc.
+inline StreamSocket server_end(Socket socket, const std::shared_ptr<const TlsContext>& context) {
+  auto tls = context ? std::make_unique<TlsSession>(*context, socket.native_handle()) : nullptr;
+  return StreamSocket(std::move(socket), std::move(tls));
+}
 
 }  // namespace millrace

@@ -53,30 +53,55 @@ bool set_host(SSL* session, const std::string& host) {
          SSL_set_tlsext_host_name(session, host.c_str()) == 1;
 }
 
-std::string refused_certificate(long why) {
-  std::string text = "the server's certificate was refused: ";
+std::string refused_certificate(const char* peer, long why) {
+  std::string text = "the " + std::string(peer) + "'s certificate was refused: ";
   text += X509_verify_cert_error_string(why);
   const bool unknown = why == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
                        why == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
                        why == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
                        why == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
-  return unknown ? text + "; its authority is not among the trusted ones (ca)" : text;
+  return unknown ? text + "; its authority is not among the trusted ones" : text;
+}
+
+// Advice for the first steps of a handshake; empty without one.
+std::string advice_for_client(int code) {
+  if (code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    return "the server closed the connection during the TLS handshake; for a port without TLS, use "
+           "ws://";
+  if (code == SSL_R_WRONG_VERSION_NUMBER || code == SSL_R_HTTP_REQUEST)
+    return "the server does not speak TLS; use ws://";
+  return {};
 }
 
 }  // namespace
 
 void TlsSession::Free::operator()(ssl_st* session) const { SSL_free(session); }
 
-TlsSession::TlsSession(const TlsContext& context, int socket, const std::string& host)
+TlsSession::TlsSession(const TlsContext& context, int socket, Blank)
     : session_(SSL_new(context.get())) {
   static BIO_METHOD* const quiet_socket = make_quiet_socket();
   BIO* bio = session_ ? BIO_new(quiet_socket) : nullptr;
   if (!bio) throw std::bad_alloc();
   BIO_set_fd(bio, socket, BIO_NOCLOSE);
   SSL_set_bio(session_.get(), bio, bio);
+}
+
+TlsSession::TlsSession(const TlsContext& context, int socket, const std::string& host)
+    : TlsSession(context, socket, Blank()) {
   SSL_set_connect_state(session_.get());
   if (!set_host(session_.get(), host))
     throw std::runtime_error("\"" + host + "\" cannot be the host of a certificate");
+}
+
+TlsSession::TlsSession(const TlsContext& context, int socket)
+    : TlsSession(context, socket, Blank()) {
+  SSL_set_accept_state(session_.get());
+}
+
+error_code TlsSession::handshake() {
+  read_awaits_ = Socket::wait_read;
+  begin();
+  return outcome_of(SSL_do_handshake(session_.get()), read_awaits_);
 }
 
 std::size_t TlsSession::read(MutableBytes into, error_code& error) {
@@ -134,6 +159,9 @@ error_code TlsSession::outcome_of(int returned, Socket::wait_type& awaits) {
       if (failure_.empty()) failure_ = std::strerror(system == 0 ? ECONNABORTED : system);
       return {system == 0 ? ECONNABORTED : system, boost::system::system_category()};
     default:
+      if (SSL_is_server(session_.get()) == 1 && BIO_number_read(SSL_get_rbio(session_.get())) == 0)
+        return net::error::eof;
+      is_plain_http_ = !open_ && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
       if (failure_.empty()) failure_ = reason(ERR_peek_error());
       return net::error::connection_aborted;
   }
@@ -141,14 +169,14 @@ error_code TlsSession::outcome_of(int returned, Socket::wait_type& awaits) {
 
 std::string TlsSession::reason(unsigned long error) const {
   const int code = ERR_GET_REASON(error);
+  const bool is_server = SSL_is_server(session_.get()) == 1;
   if (code == SSL_R_CERTIFICATE_VERIFY_FAILED)
-    return refused_certificate(SSL_get_verify_result(session_.get()));
-  if (code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    return open_ ? "the connection ended without the end of TLS: it was lost"
-                 : "the server closed the connection during the TLS handshake; for a port without "
-                   "TLS, use ws://";
-  if (!open_ && (code == SSL_R_WRONG_VERSION_NUMBER || code == SSL_R_HTTP_REQUEST))
-    return "the server does not speak TLS; use ws://";
+    return refused_certificate(is_server ? "client" : "server",
+                               SSL_get_verify_result(session_.get()));
+  if (open_ && code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    return "the connection ended without the end of TLS: it was lost";
+  std::string why = is_server || open_ ? "" : advice_for_client(code);
+  if (!why.empty()) return why;
   const char* text = ERR_reason_error_string(error);
   return std::string("TLS failed: ") + (text ? text : "unknown error");
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/access_files.h"
+
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "service/config/toml/config_value.h"
+#include "transport/access/resume_keys.h"
+#include "transport/access/token_list.h"
+#include "transport/net/tls/tls_context.h"
+
+namespace millrace {
+namespace {
+
+// The content of the file that `key` names; null if its path is empty.
+template <class Content>
+Result<std::shared_ptr<const Content>, ConfigError> load(const std::string& configuration,
+                                                         const std::string& key,
+                                                         const std::string& path) {
+  if (path.empty()) return std::shared_ptr<const Content>();
+  auto content = Content::read(path);
+  if (!content)
+    return configuration + ": key '" + key + "' = " + toml_string(path) + ": " + content.error();
+  return std::make_shared<const Content>(*std::move(content));
+}
+
+// The error of TlsContext begins with the path of a file.
+ConfigError tls_error(const Configuration& from, std::string_view error) {
+  const TlsOptions& tls = from.options.tls;
+  std::string key = "tls";
+  for (const auto& [name, path] : {std::pair{"tls.certificate", &tls.certificate},
+                                   {"tls.key", &tls.key},
+                                   {"tls.client_ca", &tls.client_ca},
+                                   {"tls.worker_ca", &tls.worker_ca}})
+    if (!path->empty() && error.starts_with(*path + ": ")) key = name;
+  return from.file + ": key '" + key + "': " + std::string(error);
+}
+
+std::optional<ConfigError> load_tls(const Configuration& from, AccessFiles& into) {
+  const TlsOptions& tls = from.options.tls;
+  if (!tls.on()) return std::nullopt;
+  TlsFiles files{.certificate = tls.certificate, .key = tls.key, .ca = tls.client_ca};
+  try {
+    into.tls = std::make_shared<const TlsContext>(TlsContext::for_servers(files));
+    if (tls.worker_ca.empty()) return std::nullopt;
+    files.ca = tls.worker_ca;
+    into.worker_tls =
+        std::make_shared<const TlsContext>(TlsContext::for_servers(files, TlsContext::workers));
+  } catch (const std::invalid_argument& wrong) {
+    return tls_error(from, wrong.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<AccessFiles, ConfigError> load_access(const Configuration& from) {
+  const AccessRule& access = from.options.access;
+  auto tokens = load<TokenList>(from.file, "access.tokens", access.tokens);
+  if (!tokens) return tokens.error();
+  auto keys = load<ResumeKeys>(from.file, "access.resume_key", access.resume_key);
+  if (!keys) return keys.error();
+  AccessFiles files{.tokens = *std::move(tokens), .resume_keys = *std::move(keys)};
+  if (auto error = load_tls(from, files)) return std::move(*error);
+  return files;
+}
+
+}  // namespace millrace
