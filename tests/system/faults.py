@@ -32,9 +32,9 @@ def short(family):
 class GoodStream:
     """A stream that does everything right, row by row."""
 
-    def __init__(self, service, **parameters):
+    def __init__(self, service, tls=None, **parameters):
         query = "&".join(f"{key}={value}" for key, value in parameters.items())
-        self.client = RawClient(service.port, upgrade("/v1/stream" + ("?" + query if query else "")))
+        self.client = RawClient(service.port, upgrade("/v1/stream" + ("?" + query if query else "")), tls=tls)
         self.client.opened()
         self.rows = 0
 

@@ -44,14 +44,17 @@ def closing(code, reason=b""):
 
 
 class RawClient:
-    """One connection, which keeps the messages that it reads. It answers a close, and no pings."""
+    """One connection, which keeps the messages that it reads. It answers a close, and no pings. `tls`: the context of a
+    connection with TLS."""
 
-    def __init__(self, port, request=None, receive_buffer=None):
+    def __init__(self, port, request=None, receive_buffer=None, tls=None):
         self.socket = socket.socket()
         self.socket.settimeout(PATIENCE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(("127.0.0.1", port))
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.buffer, self.messages, self.close_code, self.reset = b"", [], None, False
         if request is not None:
             self.send(request)
