@@ -115,7 +115,7 @@ class CheckLayering(unittest.TestCase):
 
     def test_a_mutex_is_included_only_in_listed_files(self):
         self.assert_offence("service/log/log.h", "#include <mutex>\n",
-                            "1: only service/pipelines/name_book.h, base/queue.h, streams/resume/detached_list.h, training/processes/process_pool.h, workers/library/attachment.h, "
+                            "1: only service/pipelines/name_book.h, base/queue.h, transport/addresses/address_limits.h, streams/resume/detached_list.h, training/processes/process_pool.h, workers/library/attachment.h, "
                             "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/*, "
                             "tools/gpu_probe/disturbance.h may "
                             "include mutex")
