@@ -2,50 +2,56 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
+#include <cstdint>
 
+#include "base/rates/rate.h"
 #include "base/time.h"
 
 namespace millrace {
 
-// Limits the pace of a stream whose input costs much more than its bytes: packets of a few bytes
-// can be decoded to 120 ms of audio. Such a stream is read at most `most` times as fast as real
-// time, after `at_once` of audio at any pace. Has no clock. Confined to one thread.
+// Limits the pace of a stream's input. The unit of the rule is a second of audio: the stream is
+// read at most `per_second` times as fast as real time, after `burst` seconds of audio at any pace.
+// Has no clock. The rule outlives it. Confined to one thread.
 class InputPace {
  public:
-  static constexpr int most = 30;
-  static constexpr Duration at_once = std::chrono::seconds(60);
-
-  // False: the input of the stream is not limited.
-  explicit InputPace(bool limits) : limits_(limits) {}
+  // `rule` may have no limit.
+  explicit InputPace(const RateRule& rule) : rule_(rule) {}
 
   // The stream has received this much audio. Requires: limits().
   void add(Duration audio, Time now) {
     pass(now);
     ahead_ += audio;
-    exceeded_ |= ahead_ >= at_once;
+    exceeded_ |= ahead_ >= at_once();
   }
   // Time has passed.
   void pass(Time now) {
-    if (now <= passed_) return;
-    const Duration passed = std::min<Duration>(now - passed_, at_once);
-    ahead_ = std::max(Duration{}, ahead_ - most * passed);
+    if (!limits() || now <= passed_) return;
+    const double passed =
+        std::min(static_cast<double>((now - passed_).count()) * rule_.per_second(),
+                 static_cast<double>(ahead_.count()));
+    ahead_ -= Duration(static_cast<std::int64_t>(passed));
     passed_ = now;
-    exceeded_ &= ahead_ > at_once / 2;
+    exceeded_ &= ahead_ > at_once() / 2;
   }
 
-  // True if nothing should be received for now. That lasts up to a second, so that not every packet
-  // causes a pause.
+  // True if nothing should be received for now. That lasts for the time of half a burst, so that
+  // not every packet causes a pause.
   bool exceeded() const { return exceeded_; }
-  bool limits() const { return limits_; }
+  bool limits() const { return rule_.limits(); }
   // The audio that may be received now. Requires: limits().
-  Duration left() const { return exceeded_ ? Duration{} : at_once - ahead_; }
+  Duration left() const { return exceeded_ ? Duration{} : at_once() - ahead_; }
 
  private:
+  Duration at_once() const { return Duration(static_cast<std::int64_t>(rule_.burst() * 1e9)); }
+
+  const RateRule& rule_;
   Duration ahead_{};  // audio that real time at this pace has not reached
   Time passed_{};
-  const bool limits_;  // no std::optional of this class: a Stream has no room for one
   bool exceeded_ = false;
 };
+
+// The rule of Opus, always: its packets of a few bytes can be decoded to 120 ms of audio, so that
+// they cost much more than their bytes.
+inline const RateRule opus_pace(30, 60);
 
 }  // namespace millrace

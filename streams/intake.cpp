@@ -53,10 +53,15 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       counts_(converter_.input_rate(), settings.type.rate),
       resumes_(resume != nullptr),
       skip_(resume ? resume->start.skip : 0),
-      pace_(settings.format.format == SampleFormat::opus),
+      pace_(pace_of(settings, links)),
       clamps_(settings.type.rate, settings.type.values),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
   if (resume) begin_at(*resume);
+}
+
+const RateRule& Intake::pace_of(const StreamSettings& settings, const StreamLinks& links) {
+  const bool is_opus = settings.format.format == SampleFormat::opus;
+  return is_opus && !links.pace.limits() ? opus_pace : links.pace;
 }
 
 bool Intake::can_begin(const ClientFormat& format, const FrameType& type, const ResumePoint& at) {

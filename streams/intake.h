@@ -164,11 +164,12 @@ class Intake {
   // stream cannot be resumed.
   Ring<Restart> restarts_;
   std::unique_ptr<PacketCounts> packets_;  // null unless the stream has Opus and can be resumed
+  static const RateRule& pace_of(const StreamSettings& settings, const StreamLinks& links);
   // Input frames of the longest frame of the client.
   std::uint64_t longest_frame() const {
-    return pace_.limits() ? converter_.most_input_frames(0) : 1;
+    return settings_.format.format == SampleFormat::opus ? converter_.most_input_frames(0) : 1;
   }
-  InputPace pace_;  // limits compressed input
+  InputPace pace_;
   ClampWatch clamps_;
   ContainerWatch containers_;
   WaitingEvents waiting_;

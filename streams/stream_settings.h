@@ -9,6 +9,7 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "base/ids.h"
+#include "base/rates/rate.h"
 #include "base/result_head.h"
 #include "base/time.h"
 #include "chunker/spec.h"
@@ -68,6 +69,8 @@ struct ResumeSettings {
   }
 };
 
+inline constexpr RateRule no_pace;  // a stream is read at any pace
+
 // The objects that a stream uses on its thread. All of them outlive the stream.
 struct StreamLinks {
   StreamHost& host;
@@ -75,6 +78,8 @@ struct StreamLinks {
   StreamStats& stats;
   // The size that an adaptive stream of this pipeline and thread chose last; 0: none yet.
   std::uint32_t& chosen_size;
+  // Seconds of audio that a stream receives per second. Opus without a limit has opus_pace.
+  const RateRule& pace = no_pace;
 };
 
 }  // namespace millrace

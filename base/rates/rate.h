@@ -17,7 +17,7 @@ namespace millrace {
 // Immutable after construction.
 class RateRule {
  public:
-  RateRule() = default;  // no limit
+  constexpr RateRule() = default;  // no limit
   // Requires: per_second > 0, burst > 0.
   RateRule(double per_second, double burst)
       : per_second_(per_second),

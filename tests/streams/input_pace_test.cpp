@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pace at which compressed input is read.
+// The pace at which input is read.
 #include <catch2/catch.hpp>
 
 #include "tests/streams/live_stream.h"
@@ -70,4 +70,31 @@ TEST_CASE_METHOD(OpusStream, "gaps of a client of Opus do not count as input") {
   stream.gap(1'000'000, now);
   CHECK_FALSE(stream.paused());
   CHECK(stream.credit() == 500);
+}
+
+TEST_CASE("with a limit, a stream is read twice as fast as real time, after 10 s at any pace") {
+  LiveStream d({.size = 1600}, 10'000'000);
+  d.pace = RateRule(2, 10);
+  for (int i = 0; i < 99; ++i) d.send(1600);  // 100 ms
+  CHECK_FALSE(d.stream.paused());
+  CHECK(d.stream.credit() == 1600);
+  d.send(1600);
+  CHECK(d.stream.paused());
+  CHECK(d.stream.credit() == 0);
+  d.after(2499ms);
+  CHECK(d.stream.paused());
+  d.after(1ms);
+  CHECK_FALSE(d.stream.paused());
+  CHECK(d.stream.credit() == 80'000);
+  for (int i = 0; i < 1000; ++i) {
+    d.after(50ms);
+    d.send(1600);
+    CHECK_FALSE(d.stream.paused());
+  }
+}
+
+TEST_CASE("without a limit, a stream that is not Opus is read at any pace") {
+  LiveStream d({.size = 1600}, 100'000'000);
+  for (int i = 0; i < 10'000; ++i) d.send(1600);
+  CHECK_FALSE(d.stream.paused());
 }

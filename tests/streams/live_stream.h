@@ -47,7 +47,12 @@ struct LiveStream {
                       ClientOutput* output = nullptr)
       : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.chunk.width()), spare_blocks,
              stats.buffer),
-        stream(settings, {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size},
+        stream(settings,
+               {.host = lane,
+                .blocks = pool,
+                .stats = stats,
+                .chosen_size = chosen_size,
+                .pace = pace},
                output ? *output : client, {}, std::move(tap), resume),
         answered(resume ? resume->start.seq : 0) {}
 
@@ -113,6 +118,7 @@ struct LiveStream {
   Said said() { return std::exchange(client.said, {}); }
 
   StreamStats stats;
+  RateRule pace{};  // may change while the stream has no other one
   std::uint32_t chosen_size = 0;
   BlockPool pool;
   CapturedRows lane;
