@@ -80,8 +80,7 @@ class Rate {
     }
   }
 
-  // The time until `cost` is there; 0 if it is there now, and for the cost 0 unless more than the
-  // burst was taken. Requires: cost <= burst of the rule.
+  // The time until `cost` is there; 0 if it is there now. Requires: cost <= burst of the rule.
   Duration wait(const RateRule& rule, Time now, double cost = 1) const {
     if (!rule.limits()) return {};
     const std::int64_t at = to_wire(now);
@@ -89,6 +88,8 @@ class Rate {
     return Duration(std::max(std::int64_t{0}, full - at + rule.time_of(cost) - rule.tolerance_));
   }
 
+  // More than the burst was taken, and that much is not there again yet.
+  bool is_exceeded(const RateRule& rule, Time now) const { return wait(rule, now, 0) > Duration{}; }
   // Nothing that was taken is missing any more.
   bool is_full(Time now) const { return full_at_.load(std::memory_order_relaxed) <= to_wire(now); }
 

@@ -20,6 +20,7 @@
 #include "service/config/toml/config_value.h"
 #include "service/config/toml/section.h"
 #include "service/config/toml/units.h"
+#include "transport/addresses/proxy_list.h"
 #include "transport/net/local_path.h"
 
 namespace millrace {
@@ -67,6 +68,17 @@ std::vector<std::string> read_origins(Section& listen) {
   return {};
 }
 
+std::vector<std::string> read_proxies(Section& listen) {
+  constexpr std::string_view allowed =
+      R"(must be a list of networks and addresses, like ["10.0.0.0/8", "fd00::/8", "192.0.2.7"])";
+  if (!listen.has("proxies")) return {};
+  auto value = listen.text_or_texts("proxies", "", allowed);
+  auto* proxies = std::get_if<std::vector<std::string>>(&value);
+  if (proxies && ProxyList::parse(*proxies)) return std::move(*proxies);
+  listen.wrong("proxies", std::string(allowed));
+  return {};
+}
+
 TlsOptions read_tls(Section tls) {
   TlsOptions options{.certificate = tls.file("certificate"),
                      .key = tls.file("key"),
@@ -97,6 +109,7 @@ ListenOptions read_listen(Section listen, const TlsOptions& tls) {
   if (options.workers_remote)
     listeners.push_back({"workers_remote", *options.workers_remote, !tls.worker_ca.empty(),
                          "[tls] with worker_ca"});
+  options.proxies = read_proxies(listen);
   options.origins = read_origins(listen);
   options.names = read_names(listen);
   options.plain = listen.flag("plain", false);
@@ -119,6 +132,7 @@ constexpr Duration least_buffer = 120ms;
 
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
+  options.is_public = limits.one_of("profile", "private", {"private", "public"}) == "public";
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
   options.text = limits.bytes("text", std::min(options.text, options.message), 1 << 10,
                               std::min(LimitOptions::longest_text, options.message));
@@ -138,6 +152,15 @@ LimitOptions read_limits(Section limits) {
                      ": together they must be at most three quarters of it");
   limits.refuse_unknown();
   return options;
+}
+
+// A public service encrypts, and knows its clients.
+void check_profile(Section& limits, const Options& options) {
+  if (!options.limits.is_public) return;
+  if (!options.tls.on() && !options.listen.plain)
+    limits.wrong("profile", "public needs [tls], or [listen] plain = true behind a proxy with TLS");
+  if (options.access.tokens.empty())
+    limits.wrong("profile", "public needs [access] tokens, so that it knows its clients");
 }
 
 // Subtracts the slabs of one worker of the pipeline from `left`.
@@ -187,7 +210,9 @@ Configuration read_all(const ConfigTable& table, Findings& findings) {
   options.tls = read_tls(root.section("tls", "a table, headed [tls]"));
   options.listen = read_listen(root.section("listen", "a table, headed [listen]"), options.tls);
   options.access = read_access(root.section("access", "a table, headed [access]"));
-  options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
+  Section limits = root.section("limits", "a table, headed [limits]");
+  options.limits = read_limits(limits);
+  check_profile(limits, options);
   Section gpu = root.section("gpu", "a table, headed [gpu]");
   configuration.file = findings.file;
   configuration.sets_device_slabs = gpu.has("slab_bytes");

@@ -10,6 +10,7 @@
 
 #include "base/enum_names.h"
 #include "base/frame_type.h"
+#include "base/rates/rate.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "batcher/batcher.h"
@@ -34,6 +35,7 @@ struct ListenOptions {
   std::size_t receive_buffer = 64 << 10;          // bytes per client in the kernel (SO_RCVBUF)
   bool plain = false;                             // allows addresses off loopback without TLS
   std::optional<TcpAddress> workers_remote = {};  // for workers on other machines; nullopt: off
+  std::vector<std::string> proxies = {};          // networks whose clients' addresses are believed
   std::vector<std::string> origins = {};          // origins of web pages that may open streams
   std::vector<std::string> names = {};  // host names by which browsers may reach the admin listener
   bool try_page = false;                // serves the try page, which may open streams
@@ -88,6 +90,7 @@ struct PipelineOptions {
   Duration first_answer_wait{};           // the same, for its first answer
   std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window
   std::uint64_t pause_frames = 0;         // that it may hold in addition, after long pauses
+  RateRule pace = {};                     // seconds of audio of a stream per second
   std::size_t longest_post = 0;           // bytes of a client's message to the worker
   std::optional<Duration> shed_after;     // frames that wait longer are dropped; nullopt: off
   std::optional<RecordRule> record = {};  // nullopt: off
@@ -98,7 +101,8 @@ struct PipelineOptions {
 // The upper limit of `connections`, also for a reload.
 inline constexpr std::uint32_t most_connections = 1'000'000;
 
-// Limits on memory and time. They are always on.
+// Limits on memory and time, which are always on, and whether there are limits per address and per
+// second.
 struct LimitOptions {
   static constexpr std::size_t longest_text = 256 << 10;
 
@@ -114,6 +118,7 @@ struct LimitOptions {
   Duration drain = std::chrono::seconds(25);         // from SIGTERM to exit
   Duration linger{};                                 // part of it: new streams are still accepted
   Duration notice{};                                 // part of it: clients leave by themselves
+  bool is_public = false;                            // the limits of edge_rules() are on
 
   bool operator==(const LimitOptions&) const = default;
 };

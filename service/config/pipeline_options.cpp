@@ -10,6 +10,7 @@
 #include "schemas/text.h"
 #include "schemas/worker_messages.h"
 #include "service/config/chunk_options.h"
+#include "service/config/edge/edge_rules.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/recording_options.h"
 #include "service/config/toml/units.h"
@@ -168,6 +169,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
       section.time("first_answer_wait", std::max<Duration>(120s, pipeline.answer_wait), 100ms, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
+  pipeline.pace = edge_rules(limits.is_public).pace;
   pipeline.longest_post = limits.text;
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
   pipeline.record = read_record(section);

@@ -36,6 +36,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
   out << "threads = " << listen.threads << '\n'
       << "receive_buffer = " << in_quotes(readable_bytes(listen.receive_buffer)) << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n'
+      << "proxies = " << list_of(listen.proxies) << '\n'
       << "origins = " << list_of(listen.origins) << '\n'
       << "names = " << list_of(listen.names) << '\n'
       << "try_page = " << (listen.try_page ? "true" : "false") << '\n'
@@ -60,6 +61,7 @@ void print(std::ostream& out, const AccessRule& access) {
 
 void print(std::ostream& out, const LimitOptions& limits) {
   out << "\n[limits]\n"
+      << "profile = " << in_quotes(limits.is_public ? "public" : "private") << '\n'
       << "message = " << in_quotes(readable_bytes(limits.message)) << '\n'
       << "text = " << in_quotes(readable_bytes(limits.text)) << '\n'
       << "stream_buffer = " << in_quotes(readable(limits.stream_buffer)) << '\n'

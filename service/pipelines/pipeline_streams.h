@@ -31,7 +31,7 @@ class PipelineStreams final : public StreamHost {
 
   Pipeline& pipeline() { return pipeline_; }
   const StreamStats& stats() const { return stats_; }
-  StreamLinks links() { return {*this, blocks_, stats_, chosen_size_}; }
+  StreamLinks links() { return {*this, blocks_, stats_, chosen_size_, pipeline_.options().pace}; }
   // See BlockPool::allow().
   void allow(std::uint64_t more) { blocks_.allow(more); }
 

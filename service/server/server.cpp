@@ -11,6 +11,7 @@
 #include "service/admin/admin_pages.h"
 #include "service/admin/pages.h"
 #include "service/config/descriptors.h"
+#include "service/config/edge/edge_rules.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/toml/units.h"
 #include "service/pipelines/make_listener.h"
@@ -47,6 +48,9 @@ ConnectionLimits connection_limits(const LimitOptions& limits) {
   connection.message = limits.message;
   connection.text = limits.text + command_envelope;
   connection.unsent = limits.send_buffer;
+  const EdgeRules rules = edge_rules(limits.is_public);
+  connection.messages = rules.messages;
+  connection.controls = rules.controls;
   return connection;
 }
 

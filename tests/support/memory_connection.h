@@ -53,6 +53,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> stuck_since;
   std::optional<Time> peer_closed;
   bool reset = false;
+  std::uint64_t control_frames = 0;
   std::uint64_t examined_bytes = 0;
   std::size_t unexamined_bytes = 0;
   std::size_t unacknowledged_bytes = 0;
@@ -99,6 +100,7 @@ class MemoryConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed; }
   bool is_reset() override { return reset; }
+  std::uint64_t controls() const override { return control_frames; }
   std::uint64_t examined() const override { return examined_bytes; }
   std::size_t unexamined() override { return unexamined_bytes; }
   std::size_t unacknowledged() override { return unacknowledged_bytes; }

@@ -21,14 +21,16 @@ std::uint64_t key_of(const IpAddress& address) {
 Result<AddressLimits::Connection, AddressLimits::Refused> AddressLimits::connect(
     const IpAddress& address, Time now) {
   if (!rule_.limits()) return Connection();
-  const std::uint64_t key = key_of(address);
   std::lock_guard lock(mutex_);
+  const std::uint64_t key = key_of(address);
   forget_some(now);
   Entry& entry = entries_[key];
   if (rule_.connections > 0 && entry.connections >= rule_.connections)
     return Refused{.fault = Fault::connections};
   if (!entry.opens.try_take(rule_.opens, now))
     return Refused{.fault = Fault::opens, .wait = entry.opens.wait(rule_.opens, now)};
+  if (!accepts_.try_take(rule_.accepts, now))
+    return Refused{.fault = Fault::accepts, .wait = accepts_.wait(rule_.accepts, now)};
   ++entry.connections;
   return Connection(*this, key);
 }

@@ -14,12 +14,12 @@
 
 namespace millrace {
 
-// The limits on the connections of one address.
 struct AddressRule {
-  std::uint32_t connections = 0;  // open at the same time; 0: no limit
-  RateRule opens = {};            // new connections
+  std::uint32_t connections = 0;  // from one address at the same time; 0: no limit
+  RateRule opens = {};            // new connections from one address
+  RateRule accepts = {};          // new connections from all addresses together
 
-  bool limits() const { return connections > 0 || opens.limits(); }
+  bool limits() const { return connections > 0 || opens.limits() || accepts.limits(); }
   bool operator==(const AddressRule&) const = default;
 };
 
@@ -35,10 +35,11 @@ class AddressLimits {
   enum class Fault : std::uint8_t {
     connections,  // the address has too many
     opens,        // it opens them too fast
+    accepts,      // all addresses together do
   };
   struct Refused {
     Fault fault{};
-    Duration wait{};  // until the rate allows a connection; 0 for the other fault
+    Duration wait{};  // until the rate allows a connection; 0 for `connections`
   };
 
   // A counted connection, until it is destroyed. The limits outlive it. Confined to one thread at a
@@ -67,7 +68,8 @@ class AddressLimits {
 
   explicit AddressLimits(const AddressRule& rule = {}) : rule_(rule) {}
 
-  // Counts a new connection, or refuses it and counts nothing.
+  // Counts a new connection, or refuses it. A connection that one limit refuses does not count for
+  // the limits after it, in their order in AddressRule.
   Result<Connection, Refused> connect(const IpAddress& address, Time now);
 
   std::size_t addresses() const;  // that are remembered
@@ -83,6 +85,7 @@ class AddressLimits {
   void forget_some(Time now);
 
   const AddressRule rule_;
+  Rate accepts_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Entry> entries_;
   std::uint64_t next_ = 0;  // the key from which unused entries are searched

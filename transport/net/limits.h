@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/rates/rate.h"
+
 namespace millrace {
 
 // The longest message that the service sends and the client libraries accept, in bytes.
@@ -14,7 +16,8 @@ inline constexpr std::size_t max_service_message = std::size_t{16} << 20;
 // many seconds of audio at once.
 inline constexpr std::size_t longest_vendor_message = std::size_t{1} << 20;
 
-// Limits of one client connection (docs/protocol.md). They are always on. Sizes are in bytes.
+// Limits of one client connection (docs/protocol.md). They are always on, but the rates. Sizes are
+// in bytes.
 struct ConnectionLimits {
   std::size_t message = 64 * 1024;                     // longest message received
   std::size_t text = 17 * 1024;                        // longest text received
@@ -42,6 +45,10 @@ struct ConnectionLimits {
   std::chrono::milliseconds write_stall{10'000};  // output waits, and the peer acknowledges no byte
   std::chrono::milliseconds close{5'000};         // from our close to the peer's
   std::chrono::minutes age{240};                  // longest life of a connection, ± 10 %
+
+  // A WebSocket client that exceeds a rate is not read for now.
+  RateRule messages = {};  // from the client
+  RateRule controls = {};  // its pings, pongs and closes
 };
 
 // The limit in a message to a client: "30 s".

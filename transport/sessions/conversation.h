@@ -15,6 +15,7 @@
 #include "transport/sessions/session_queue.h"
 #include "transport/sessions/stream_admission.h"
 #include "transport/websocket/connection.h"
+#include "transport/websocket/frame_head.h"
 #include "transport/websocket/upgrade.h"
 
 namespace millrace {
@@ -99,6 +100,13 @@ class Conversation : public ClientOutput {
   bool over_ = false;
   bool is_ending_ = false;
 };
+
+// The end of a connection, as its stream learns it.
+inline ConnectionEnd end_of(const Connection::Ended& ended) {
+  if (ended.how != Connection::Ended::How::closed) return ConnectionEnd::lost;
+  if (ended.code == close_codes::normal) return ConnectionEnd::clean;
+  return ended.code == close_codes::going_away ? ConnectionEnd::moved : ConnectionEnd::closed;
+}
 
 // A protocol of WebSocket clients, chosen by the path of the request. Confined to one thread.
 class WebSocketProtocol {

@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <string>
 
+#include "transport/sessions/client_pace.h"
 #include "transport/sessions/read_progress.h"
 #include "transport/sessions/waiting_place.h"
 #include "transport/websocket/frame_head.h"
@@ -15,12 +16,6 @@ namespace {
 using net::experimental::awaitable_operators::operator&&;
 using How = Connection::Ended::How;
 using Flushed = Connection::Flushed;
-
-ConnectionEnd end_of(const Connection::Ended& ended) {
-  if (ended.how != How::closed) return ConnectionEnd::lost;
-  if (ended.code == close_codes::normal) return ConnectionEnd::clean;
-  return ended.code == close_codes::going_away ? ConnectionEnd::moved : ConnectionEnd::closed;
-}
 
 constexpr std::size_t written_at_once = Connection::most_copied;  // bytes, and the last message
 
@@ -103,6 +98,7 @@ class Session final : SessionScope::Watched {
   Conversation& conversation_;
   SessionQueue& queue_;
   WaitingPlace waiting_;
+  ClientPace pace_{limits_};
   ReadProgress progress_{connection_};
   const Time retire_at_;
 
@@ -138,12 +134,15 @@ Task<> Session::run_part(Task<> part) {
 
 Task<> Session::receive() {
   for (;;) {
-    while (!cut_ && !queue_.closing() && (conversation_.paused() || queue_.full()))
+    while (!cut_ && !queue_.closing() &&
+           (conversation_.paused() || queue_.full() || pace_.is_exceeded()))
       co_await pause();
     auto received = connection_.next();
     while (!received) {
       co_await connection_.readable();
-      while (!cut_ && !queue_.closing() && conversation_.is_ending()) co_await pause();
+      pace_.add_controls(connection_.controls(), connection_.last_received());
+      while (!cut_ && !queue_.closing() && (conversation_.is_ending() || pace_.is_exceeded()))
+        co_await pause();
       received = connection_.next();
     }
     if (const auto* ended = std::get_if<Connection::Ended>(&*received)) {
@@ -175,6 +174,7 @@ Task<> Session::pause() {
 
 void Session::handle(const Connection::Message& message) {
   last_message_ = message.arrived;
+  pace_.add_message(message.arrived);
   stats_.received.add(message.bytes.size());
   if (queue_.closing()) return;
   conversation_.received(message);
@@ -267,6 +267,7 @@ void Session::sent_some() {
 
 void Session::check(Time now) {
   note_error(now);
+  if (pace_.recovers(now)) queue_.to_read().notify();
   if (closing_) return check_closing(now);
   // Earlier messages of the client have been read by then. During a pause they are lost unread.
   const auto peer_closed = connection_.peer_closed_since();

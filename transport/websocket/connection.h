@@ -93,6 +93,8 @@ class Connection {
   // True if the connection was reset. Asks the socket, so it also works while nothing is read.
   virtual bool is_reset() = 0;
 
+  // Pings, pongs and closes of the peer so far.
+  virtual std::uint64_t controls() const = 0;
   // Bytes that the reader has examined so far, those of an incomplete message too.
   virtual std::uint64_t examined() const = 0;
   // Bytes that have arrived after these, which it examines as soon as it continues.

@@ -43,6 +43,7 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Time> peer_closed_since() const override { return peer_closed_since_; }
   bool is_reset() override;
+  std::uint64_t controls() const override { return controls_; }
   std::uint64_t examined() const override { return read_ - waiting(); }
   std::size_t unexamined() override;
   std::size_t unacknowledged() override;
@@ -72,7 +73,8 @@ class WebSocketConnection final : public Connection {
   const std::size_t longest_;
   StreamSocket socket_;
   Turns::Turn turn_;
-  std::uint64_t read_;  // bytes, also those that came with the upgrade
+  std::uint64_t controls_ = 0;  // control frames
+  std::uint64_t read_;          // bytes, also those that came with the upgrade
   ReadAhead ahead_;
   MessageReader reader_;
   FrameOutput output_;
@@ -101,6 +103,7 @@ std::optional<Connection::Received> WebSocketConnection::next() {
       last_received_ = Clock::now();
       turn_.begin(last_received_);
       if (!reader_.within_message()) incomplete_since_.reset();
+      controls_ += !std::holds_alternative<MessageReader::Message>(*event);
       auto received = std::visit([this](const auto& one) { return on_event(one); }, *event);
       if (received) return received;
       continue;

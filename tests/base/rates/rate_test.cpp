@@ -91,6 +91,8 @@ TEST_CASE("a cost above the burst is taken only by take, and the rate recovers f
   CHECK_FALSE(rate.try_take(rule, start, 11));
   rate.take(rule, start, 30);
   CHECK(rate.wait(rule, start, 0) == 10s);
+  CHECK(rate.is_exceeded(rule, start + 10s - 1ns));
+  CHECK_FALSE(rate.is_exceeded(rule, start + 10s));
   CHECK_FALSE(rate.try_take(rule, start + 10s));
   CHECK(rate.try_take(rule, start + 10500ms));
 }

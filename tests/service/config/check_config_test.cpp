@@ -53,6 +53,7 @@ workers = "unix:/run/w.sock"
 threads = 2
 receive_buffer = "64KiB"
 plain = false
+proxies = []
 origins = []
 names = []
 try_page = false
@@ -61,6 +62,7 @@ explain = false
 [access]
 
 [limits]
+profile = "private"
 message = "64KiB"
 text = "16KiB"
 stream_buffer = "5s"

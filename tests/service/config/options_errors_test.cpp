@@ -228,8 +228,31 @@ TEST_CASE("a contradiction is an error that names the other key") {
 }
 
 TEST_CASE("a protection that does not exist is refused, not ignored") {
-  for (const std::string profile : {"\"public\"", "\"private\"", "false"})
-    CHECK_THAT(allowed("limits", "profile", profile), Catch::StartsWith("unknown; "));
+  for (const std::string key : {"per_address", "opens", "rate"})
+    CHECK_THAT(allowed("limits", key, "\"20/s\""), Catch::StartsWith("unknown; "));
+}
+
+TEST_CASE("a public service needs encryption and clients that it knows") {
+  const std::string profile = "[limits]\nprofile = \"public\"\n";
+  const std::string tokens = "[access]\ntokens = \"t\"\n";
+  const std::string tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
+  CHECK(allowed("limits", "profile", "\"open\"") == "must be \"private\" or \"public\"");
+  CHECK_THAT(error_of(tls + profile), Catch::EndsWith("public needs [access] tokens, so that it "
+                                                      "knows its clients"));
+  CHECK(error_of(tokens + profile) ==
+        "m.toml:4: key 'limits.profile' = \"public\": public needs [tls], or [listen] plain = true "
+        "behind a proxy with TLS");
+  CHECK(error_of("[listen]\nplain = true\n" + tokens + profile) == "no error");
+  CHECK(error_of(tls + tokens + profile) == "no error");
+}
+
+TEST_CASE("proxies are networks and addresses") {
+  const std::string must =
+      R"(must be a list of networks and addresses, like ["10.0.0.0/8", "fd00::/8", "192.0.2.7"])";
+  CHECK(allowed("listen", "proxies", R"(["10.0.0.0/8", "::1"])") == "no error");
+  for (const char* value :
+       {R"("10.0.0.0/8")", R"(["10.0.0.1/8"])", R"(["proxy.example"])", "[10]", "true"})
+    CHECK(allowed("listen", "proxies", value) == must);
 }
 
 TEST_CASE("invalid devices are named with the allowed values") {

@@ -66,6 +66,20 @@ TEST_CASE("a connection over the limit of connections does not count for the rat
   CHECK(connect(limits, open, "192.0.2.1", 100) == 1);
 }
 
+TEST_CASE("all addresses together open connections at a rate, and one that is refused takes none") {
+  AddressLimits limits({.connections = 1, .accepts = RateRule(200, 4)});
+  Connections open;
+  CHECK(connect(limits, open, "192.0.2.1", 100) == 1);
+  for (const char* other : {"192.0.2.2", "192.0.2.3", "2001:db8::1", "192.0.2.4", "192.0.2.5"})
+    connect(limits, open, other, 1);
+  CHECK(open.size() == 4);
+  const auto refused = limits.connect(address_of("192.0.2.6"), start);
+  REQUIRE(refused.has_error());
+  CHECK(refused.error().fault == Fault::accepts);
+  CHECK(refused.error().wait == 5ms);
+  CHECK(connect(limits, open, "192.0.2.6", 1, start + 5ms) == 1);
+}
+
 TEST_CASE("a host has all addresses of its IPv6 network, and only one of IPv4") {
   AddressLimits limits({.connections = 2});
   Connections open;
