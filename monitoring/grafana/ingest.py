@@ -6,7 +6,7 @@ from panels import heat, lines, quantiles, rates, totals
 CONNECTIONS = [
     totals("Connections", "short", "millrace_ingest_connections", "transport", "Open connections of clients. Over ZeroMQ one connection carries many streams.", stacked=True),
     rates("Opened", "millrace_ingest_connections_opened_total", "transport", "New connections per second. Bursts after a restart: clients do not wait for a random time before they connect again."),
-    rates("Refused", "millrace_ingest_connections_rejected_total", "reason", "`no_room`: no free slot. `limit_global`: `[limits] connections` is reached. `handshake`: no valid upgrade; TCP health checks count here. `unauthenticated`: no accepted token. "
+    rates("Refused", "millrace_ingest_connections_rejected_total", "reason", "`no_room`: no free slot. `limit_global`: `[limits] connections` is reached. `limit_address`: one address has too many. `handshake`: no valid upgrade; TCP health checks count here. `unauthenticated`: no accepted token. "
           "[Runbook](${runbooks}/MillraceRejectsHigh.md)"),
     rates("Closed", "millrace_ingest_connections_closed_total", "reason", "`client`: normal. `idle`: silent for 30 s. `slow_reader`: did not read for 10 s. `protocol`, `too_big`: faulty clients. `internal`: a fault of the service."),
     quantiles("Handshake", "millrace_ingest_handshake_duration_seconds", "From TCP accept to the end of the WebSocket upgrade. If it is high, networks are slow, or io threads lack CPU.", width=8),

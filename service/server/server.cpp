@@ -82,6 +82,8 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
           .names = {},
           .connections = Budget(options_.limits.connections),
           .gate = {.sockets = Budget(sockets_for(options_.limits.connections, descriptor_limit())),
+                   .addresses = AddressLimits(edge_rules(options_.limits.is_public).addresses),
+                   .proxies = *ProxyList::parse(options_.listen.proxies),
                    .waiting = Budget(waiting_sockets(options_.limits.connections)),
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),

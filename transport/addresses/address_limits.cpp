@@ -18,19 +18,16 @@ std::uint64_t key_of(const IpAddress& address) {
 
 }  // namespace
 
-Result<AddressLimits::Connection, AddressLimits::Refused> AddressLimits::connect(
+Result<AddressLimits::Connection, AddressLimits::Fault> AddressLimits::connect(
     const IpAddress& address, Time now) {
   if (!rule_.limits()) return Connection();
   std::lock_guard lock(mutex_);
   const std::uint64_t key = key_of(address);
   forget_some(now);
   Entry& entry = entries_[key];
-  if (rule_.connections > 0 && entry.connections >= rule_.connections)
-    return Refused{.fault = Fault::connections};
-  if (!entry.opens.try_take(rule_.opens, now))
-    return Refused{.fault = Fault::opens, .wait = entry.opens.wait(rule_.opens, now)};
-  if (!accepts_.try_take(rule_.accepts, now))
-    return Refused{.fault = Fault::accepts, .wait = accepts_.wait(rule_.accepts, now)};
+  if (rule_.connections > 0 && entry.connections >= rule_.connections) return Fault::connections;
+  if (!entry.opens.try_take(rule_.opens, now)) return Fault::opens;
+  if (!accepts_.try_take(rule_.accepts, now)) return Fault::accepts;
   ++entry.connections;
   return Connection(*this, key);
 }

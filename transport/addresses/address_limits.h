@@ -37,10 +37,6 @@ class AddressLimits {
     opens,        // it opens them too fast
     accepts,      // all addresses together do
   };
-  struct Refused {
-    Fault fault{};
-    Duration wait{};  // until the rate allows a connection; 0 for `connections`
-  };
 
   // A counted connection, until it is destroyed. The limits outlive it. Confined to one thread at a
   // time.
@@ -70,7 +66,7 @@ class AddressLimits {
 
   // Counts a new connection, or refuses it. A connection that one limit refuses does not count for
   // the limits after it, in their order in AddressRule.
-  Result<Connection, Refused> connect(const IpAddress& address, Time now);
+  Result<Connection, Fault> connect(const IpAddress& address, Time now);
 
   std::size_t addresses() const;  // that are remembered
   const AddressRule& rule() const { return rule_; }

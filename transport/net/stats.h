@@ -13,7 +13,8 @@ namespace millrace {
 enum class Refusal : std::uint8_t {
   parameter,        // wrong, unknown or repeated, or a name in use
   no_room,          // the pipeline has no free slot, or the peer has too many streams
-  limit_global,     // the connection limit of the process is reached
+  limit_global,     // a limit on the connections of the process is reached
+  limit_address,    // a limit on the connections of the client's address is reached
   handshake,        // no valid handshake, or not in time
   draining,         // the service is stopping
   overload,         // the service is short of memory

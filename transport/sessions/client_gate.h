@@ -10,6 +10,8 @@
 #include "base/budget.h"
 #include "base/files/current.h"
 #include "transport/access/accepted_tokens.h"
+#include "transport/addresses/address_limits.h"
+#include "transport/addresses/proxy_list.h"
 #include "transport/http/page_file.h"
 #include "transport/net/tls/tls_context.h"
 
@@ -20,6 +22,8 @@ namespace millrace {
 // Thread-safe.
 struct ClientGate {
   Budget sockets;                            // client sockets, including those before their upgrade
+  AddressLimits addresses{};                 // limits of each client address
+  const ProxyList proxies{};                 // are believed about the addresses of their clients
   Budget waiting{0};                         // WebSocket connections without a stream
   const std::vector<std::string> origins{};  // origins of the web pages that may open streams
   // The files of the web page that is served, and that may open streams. Empty: no page.

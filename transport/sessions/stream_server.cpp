@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "transport/addresses/read_proxy_header.h"
 #include "transport/http/io.h"
 #include "transport/net/peer_address.h"
 #include "transport/net/tls/socket_io.h"
@@ -42,7 +43,7 @@ class Handshake final : SessionScope::Watched {
 
 // A client before its upgrade. The objects it refers to outlive it.
 struct Arrival {
-  std::string peer;  // its address
+  ClientOrigin origin;
   const std::vector<WebSocketProtocol*>& protocols;
   PageRules rules;
   ClientGate& gate;
@@ -73,13 +74,16 @@ WebSocketProtocol* protocol_of(const HttpQuery& query,
 }
 
 Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
-                                                                 const Arrival& arrival,
+                                                                 Arrival& arrival,
                                                                  const HttpQuery& query) {
+  if (arrival.origin.is_proxy()) arrival.origin.set_client(query);
+  if (const auto fault = arrival.origin.take_place(Clock::now()))
+    return error_of(*fault, scope.retry_times().after_refusal());
   if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
   if (const auto why = arrival.gate.tokens.refusal(query)) return unauthenticated(*why);
   WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
   if (!protocol) return no_such_path(arrival.protocols);
-  return protocol->accept(query, scope, arrival.peer);
+  return protocol->accept(query, scope, arrival.origin.text());
 }
 
 // The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
@@ -97,8 +101,8 @@ HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
     return {.body = "", .fields = {{"Access-Control-Allow-Headers", "Authorization"}}};
   if (error.logged)
     scope.stats().refused[error.reason].add();
-  else if (!is_question(query))
-    scope.refuse(arrival.peer, error.reason, error.message);
+  else if (error.status == 429 || !is_question(query))
+    scope.refuse(arrival.origin.text(), error.reason, error.message);
   const WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
   return protocol ? protocol->answer(error, scope) : answer_to(error);
 }
@@ -120,6 +124,22 @@ struct Request {
   Time accepted;     // when its connection was accepted
 };
 
+// If the peer is a proxy, reads the address of the client from the header of the PROXY protocol.
+// False if the client was refused.
+Task<bool> find_origin(SessionScope& scope, StreamSocket& socket, Arrival& arrival) {
+  if (!arrival.origin.is_proxy()) co_return true;
+  const auto client = co_await read_proxy_header(socket.tcp());
+  if (client && *client) arrival.origin.set_client(**client);
+  const auto fault = arrival.origin.take_place(Clock::now());
+  if (client && !fault) co_return true;
+  const auto error = client ? error_of(*fault, scope.retry_times().after_refusal())
+                            : RequestError{.message = "must be a header of the PROXY protocol",
+                                           .reason = Refusal::handshake};
+  scope.refuse(arrival.origin.text(), error.reason, error.message);
+  if (client && !socket.tls()) answer_at_once(socket, answer_to(error));
+  co_return false;
+}
+
 // A client that has begun without TLS can read why it is refused.
 void refuse_plain_http(StreamSocket& socket) {
   StreamSocket plain(std::move(socket.tcp()));
@@ -135,7 +155,7 @@ Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival&
   if (!failed) co_return true;
   const bool is_open = socket.tcp().is_open();
   if (is_open && failed == net::error::eof) co_return false;  // a check whether the port is open
-  scope.refuse(arrival.peer, Refusal::handshake,
+  scope.refuse(arrival.origin.text(), Refusal::handshake,
                is_open ? socket.tls()->failure() : handshake.why());
   if (socket.tls()->is_plain_http()) refuse_plain_http(socket);
   co_return false;
@@ -143,9 +163,11 @@ Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival&
 
 // Nullopt if the client was refused or has disconnected.
 Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& socket,
-                                          const Arrival& arrival) {
+                                          Arrival& arrival) {
   const Time accepted = Clock::now();
   Handshake handshake(scope, socket);
+  const bool known = co_await find_origin(scope, socket, arrival);
+  if (!known) co_return std::nullopt;
   const bool ready = co_await shake_hands(scope, socket, arrival, handshake);
   if (!ready) co_return std::nullopt;
   std::string rest;
@@ -153,7 +175,8 @@ Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& soc
   if (!query.has_error()) co_return Request{std::move(*query), std::move(rest), accepted};
   // A peer that ends its connection at once has only checked that the port is open.
   const bool is_check = query.error() == HttpFault::disconnected && socket.tcp().is_open();
-  if (!is_check) scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error(), handshake));
+  if (!is_check)
+    scope.refuse(arrival.origin.text(), Refusal::handshake, text_of(query.error(), handshake));
   if (query.error() == HttpFault::disconnected) co_return std::nullopt;
   auto answer = answer_to(query.error());
   co_await answer_and_close(socket, std::move(answer));
@@ -163,13 +186,12 @@ Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& soc
 // Nullopt if the client was refused. Requests that arrive at once wait for their turns, so that the
 // work of accepting them does not delay the streams of others.
 Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, StreamSocket& socket,
-                                                       const Arrival& arrival,
-                                                       const Request& request) {
+                                                       Arrival& arrival, const Request& request) {
   Handshake handshake(scope, socket);
   Turns::Turn turn(scope.executor());
   co_await turn.next();
   if (!socket.tcp().is_open()) {
-    scope.refuse(arrival.peer, Refusal::handshake, handshake.why());
+    scope.refuse(arrival.origin.text(), Refusal::handshake, handshake.why());
     co_return std::nullopt;
   }
   auto accepted = accept_upgrade(scope, arrival, request.query);
@@ -192,7 +214,7 @@ Task<> serve_request(SessionScope& scope, StreamSocket socket, Arrival arrival, 
   auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),
                                               std::move(request.rest), longest);
   if (!connection) {
-    scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
+    scope.refuse(arrival.origin.text(), Refusal::handshake, "the upgrade could not be answered");
     co_return;
   }
   co_await run_session(scope, arrival.gate, *connection, *admitted->conversation);
@@ -206,7 +228,7 @@ struct StreamServer::Moved {
   FileDescriptor socket;
   std::unique_ptr<TlsSession> tls;
   Share share;
-  std::string peer;
+  ClientOrigin origin;
   Request request;
 };
 
@@ -225,11 +247,11 @@ void StreamServer::stop_accepting() {
   acceptor_.close(ignored);
 }
 
-Task<> StreamServer::serve(Socket accepted, std::string peer, Share share) {
+Task<> StreamServer::serve(Socket accepted, ClientOrigin origin, Share share) {
   StreamSocket socket = server_end(std::move(accepted), gate_.tls.get());
-  Arrival arrival{std::move(peer), protocols_, rules_, gate_, std::move(share)};
+  Arrival arrival{std::move(origin), protocols_, rules_, gate_, std::move(share)};
   if (scope_.draining()) {  // accepted just before
-    scope_.refuse(arrival.peer, Refusal::draining, "the service is stopping");
+    scope_.refuse(arrival.origin.text(), Refusal::draining, "the service is stopping");
     co_return;
   }
   auto request = co_await read_request(scope_, socket, arrival);
@@ -240,7 +262,7 @@ Task<> StreamServer::serve(Socket accepted, std::string peer, Share share) {
     const Tcp version = acceptor_.local_endpoint().protocol();
     auto [descriptor, tls] = socket.release();
     siblings_[*thread]->take({version, std::move(descriptor), std::move(tls),
-                              std::move(arrival.socket), std::move(arrival.peer),
+                              std::move(arrival.socket), std::move(arrival.origin),
                               std::move(*request)});
     co_return;
   }
@@ -254,7 +276,7 @@ void StreamServer::take(Moved moved) {
     try {
       Socket socket(scope_.executor(), moved.protocol, moved.socket.get());
       (void)moved.socket.release();
-      Arrival arrival{std::move(moved.peer), protocols_, rules_, gate_, std::move(moved.share)};
+      Arrival arrival{std::move(moved.origin), protocols_, rules_, gate_, std::move(moved.share)};
       scope_.spawn(serve_request(scope_, StreamSocket(std::move(socket), std::move(moved.tls)),
                                  std::move(arrival), std::move(moved.request)));
     } catch (const std::exception& failure) {
@@ -272,31 +294,40 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::handle_connection(Socket socket) {
   try {
-    std::string peer = peer_text(peer_of(socket));
+    ClientOrigin origin(peer_of(socket), gate_);
     Share share(gate_.sockets, 1);
-    if (scope_.draining())
-      return refuse(std::move(socket), peer, Refusal::draining, "the service is stopping");
-    if (gate_.memory_short.load(std::memory_order_relaxed))
-      return refuse(std::move(socket), peer, Refusal::overload, "the service is short of memory");
-    if (!share)
-      return refuse(std::move(socket), peer, Refusal::limit_global,
-                    "the service has reached its limit of connections");
-    scope_.spawn(serve(std::move(socket), std::move(peer), std::move(share)));
+    if (auto error = refusal(origin, share))
+      return refuse(std::move(socket), origin.text(), std::move(*error));
+    scope_.spawn(serve(std::move(socket), std::move(origin), std::move(share)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // the next client may succeed
   }
 }
 
-void StreamServer::refuse(Socket accepted, std::string_view peer, Refusal reason,
-                          std::string message) {
-  scope_.refuse(peer, reason, message);
+// Why a client is refused before its first byte is read; nullopt if it is not.
+std::optional<RequestError> StreamServer::refusal(ClientOrigin& origin, const Share& share) {
+  const auto busy = [this](Refusal reason, std::string message) {
+    return RequestError{
+        .status = 503,
+        .message = std::move(message),
+        .retry_after = scope_.retry_times().after_refusal(reason == Refusal::overload),
+        .reason = reason};
+  };
+  if (scope_.draining()) return busy(Refusal::draining, "the service is stopping");
+  if (gate_.memory_short.load(std::memory_order_relaxed))
+    return busy(Refusal::overload, "the service is short of memory");
+  if (!share)
+    return busy(Refusal::limit_global, "the service has reached its limit of connections");
+  const auto fault = origin.take_place(Clock::now());
+  if (!fault) return std::nullopt;
+  return error_of(*fault, scope_.retry_times().after_refusal());
+}
+
+void StreamServer::refuse(Socket accepted, std::string_view peer, const RequestError& error) {
+  scope_.refuse(peer, error.reason, error.message);
   if (gate_.tls.get()) return;  // an answer would need the handshake
   StreamSocket socket(std::move(accepted));
-  answer_at_once(socket, answer_to(RequestError{.status = 503,
-                                                .message = std::move(message),
-                                                .retry_after = scope_.retry_times().after_refusal(
-                                                    reason == Refusal::overload),
-                                                .reason = reason}));
+  answer_at_once(socket, answer_to(error));
 }
 
 }  // namespace millrace

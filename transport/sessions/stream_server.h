@@ -9,6 +9,7 @@
 #include "transport/net/endless_task.h"
 #include "transport/net/listener.h"
 #include "transport/sessions/client_gate.h"
+#include "transport/sessions/client_origin.h"
 #include "transport/sessions/conversation.h"
 #include "transport/sessions/session_scope.h"
 #include "transport/websocket/upgrade.h"
@@ -20,9 +21,10 @@ namespace millrace {
 // requests for a file of the gate's page and for its list of pipelines, within the same limits. A
 // client without an accepted token receives a 401. If the gate has TLS, clients must speak it.
 //
-// Each accepted client takes one of the gate's sockets. If none is left, or memory is short, the
-// client receives a 503 before its request is read; with TLS, its connection is closed before the
-// handshake. Scope, protocols and gate outlive it. Confined to one thread.
+// Each accepted client takes one of the gate's sockets, and one of its address. If one is missing,
+// or memory is short, the client receives a 503 or 429 before its request is read; with TLS, its
+// connection is closed before the handshake. Behind a proxy, the address may be known only from the
+// request. Scope, protocols and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
   // Requires: at least one protocol; their paths differ.
@@ -43,10 +45,11 @@ class StreamServer {
   struct Moved;
 
   Task<> accept_all();
-  Task<> serve(Socket accepted, std::string peer, Share share);
+  Task<> serve(Socket accepted, ClientOrigin origin, Share share);
   void take(Moved moved);  // thread-safe
   void handle_connection(Socket socket);
-  void refuse(Socket accepted, std::string_view peer, Refusal reason, std::string message);
+  std::optional<RequestError> refusal(ClientOrigin& origin, const Share& share);
+  void refuse(Socket accepted, std::string_view peer, const RequestError& error);
 
   SessionScope& scope_;
   Acceptor acceptor_;

@@ -37,6 +37,7 @@ constexpr ErrorCode code_of(const RequestError& error) {
     case 409: return ErrorCode::conflict;
     case 414: return ErrorCode::too_long;
     case 415: return ErrorCode::format;
+    case 429: return ErrorCode::too_fast;
     case 503: return error.reason == Refusal::draining ? ErrorCode::stopping : ErrorCode::no_room;
     default: return ErrorCode::schema;
   }

@@ -83,8 +83,11 @@ class EchoAdmission final : public StreamAdmission {
 
 // A server of echoes on a free port of the loopback, in the test's own thread.
 struct ServerFixture {
-  explicit ServerFixture(std::span<const PageFile> page = {})
+  explicit ServerFixture(std::span<const PageFile> page = {}, const AddressRule& addresses = {},
+                         const ProxyList& proxies = {})
       : gate{.sockets = Budget(100),
+             .addresses = AddressLimits(addresses),
+             .proxies = proxies,
              .origins = {"https://good.example"},
              .page = page,
              .pipelines = R"({"pipelines":[]})"} {
