@@ -92,6 +92,13 @@ struct RestFixture : ConnectionFixture {
 
 }  // namespace
 
+TEST_CASE_METHOD(ConnectionFixture, "control frames of the peer are counted, and no messages") {
+  CHECK(read().empty());
+  arrives(masked(0x89, "a") + masked(0x8a, "") + masked(0x82, "x") + masked(0x89, "b"));
+  CHECK(read() == "x");
+  CHECK(connection->controls() == 3);
+}
+
 TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer takes some bytes") {
   connection->add(Kind::binary, long_text);
   REQUIRE(connection->flush() == Flushed::later);
