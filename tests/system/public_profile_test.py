@@ -2,6 +2,7 @@
 """The limits of `profile = "public"`: floods of one address and of many, through proxies; forged addresses; audio that is too fast."""
 import asyncio
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import websockets
 from harness import COUNTED, MILLRACE, PATIENCE, UNHURRIED, Process, SystemTest, read_all, run, samples, wait_for
 from raw_client import RawClient, upgrade
+from tls_front import Authority
 
 REFUSED = "millrace_ingest_connections_rejected_total"
 PIPELINE = "[[pipeline]]\nslots = 2000\nchunk = { size = 1600 }\n"
@@ -37,9 +39,9 @@ class PublicProfileTest(SystemTest):
         self.token, line = made.stdout.splitlines()
         Path(self.folder, "tokens").write_text(line + "\n")
 
-    def public(self, proxies='["127.0.0.1"]'):
-        return self.service(PIPELINE, f'plain = true\nproxies = {proxies}\n[access]\ntokens = "{self.folder}/tokens"\n'
-                                      '[limits]\nprofile = "public"\n')
+    def public(self, proxies='["127.0.0.1"]', security="plain = true", tls=""):
+        return self.service(PIPELINE, f'{security}\nproxies = {proxies}\n[access]\ntokens = "{self.folder}/tokens"\n'
+                                      f'[limits]\nprofile = "public"\n{tls}')
 
     def connect(self, url, address=None):
         headers = {"Authorization": f"Bearer {self.token}", **({"X-Forwarded-For": address} if address else {})}
@@ -163,6 +165,18 @@ class PublicProfileTest(SystemTest):
             statuses.append(client.recv(4096).split(b" ", 2)[1])
         self.assertEqual(statuses[:40], [b"101"] * 40)
         self.assertEqual(set(statuses), {b"101", b"429"})
+
+    def test_haproxy_passes_tls_on_and_names_the_client(self):
+        authority = Authority(self.folder)
+        certificate, key = authority.certificate("service")
+        serving = self.public(security="", tls=f'[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n')
+        context = ssl.create_default_context(cafile=authority.ca)
+        with self.from_address("127.0.0.9", self.haproxy(serving)) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as client:
+                client.sendall(upgrade("/v1/stream?rate=16000", Authorization=f"Bearer {self.token}"))
+                self.assertIn(b" 101 ", client.recv(4096))
+                (stream,) = serving.streams()
+                self.assertEqual(stream["peer"], f"127.0.0.9:{client.getsockname()[1]}")
 
     def test_a_client_of_ten_times_real_time_is_slowed_and_another_is_answered(self):
         serving = self.public()
