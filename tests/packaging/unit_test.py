@@ -46,7 +46,7 @@ class Unit(unittest.TestCase):
         self.assertIn("potentially has access to hardware devices", self.analyze(*security, drop_in="gpu.conf"))
 
     def test_systemd_accepts_the_unit_that_the_documents_print_for_a_worker(self):
-        (printed,) = (block for block in printed_programs.blocks() if block.language == "ini")
+        (printed,) = (block for block in printed_programs.blocks() if block.language == "ini" and "ExecStart=" in block.text)
         with tempfile.TemporaryDirectory() as folder:
             unit = Path(folder, "millrace-worker.service")
             unit.write_text(printed.text.replace("/opt/worker/bin/python", "/usr/bin/python3"))
