@@ -5,6 +5,7 @@ Requires: MILLRACE and MILLRACE_SIMULATED name the programs, and tests/system is
 import asyncio
 import contextlib
 import json
+import ssl
 import struct
 import tempfile
 import threading
@@ -15,6 +16,7 @@ import websockets
 from gpu_faults import SimulatedService
 from harness import MILLRACE, Process, Service, wait_for
 from raw_worker import RawWorker
+from tls_front import Authority
 from worker_faults import REMOTE
 
 PIPELINES = """
@@ -61,11 +63,11 @@ class Answering:
         self.link.close()
 
 
-async def sends(service, number):
+async def sends(load, number):
     """A stream of `live` in real time: frames, flushes, gaps, resets, NaN, and values out of range."""
     messages = [json.dumps({"type": "flush"}), json.dumps({"type": "gap", "frames": PACKET}),
                 json.dumps({"type": "reset"}), struct.pack("<f", float("nan")) * 16, struct.pack("<f", 3.0) * 16]
-    async with websockets.connect(service.url(pipeline="live", format="f32le"), max_size=None) as connection:
+    async with load.connect(pipeline="live", format="f32le") as connection:
         async def reads():
             with contextlib.suppress(websockets.ConnectionClosed):
                 async for _ in connection:
@@ -81,21 +83,21 @@ async def sends(service, number):
         await reader
 
 
-async def again_and_again(service, stopped, what, pause):
-    while not stopped.is_set():
+async def again_and_again(load, what, pause):
+    while not load.stopped.is_set():
         with contextlib.suppress(websockets.WebSocketException, OSError):
             await what()
         await asyncio.sleep(pause)
 
 
-async def clients(service, stopped):
+async def clients(load):
     async def refused(**parameters):
-        async with websockets.connect(service.url(**parameters)):
+        async with load.connect(**parameters):
             pass
 
-    await asyncio.gather(*(again_and_again(service, stopped, lambda number=number: sends(service, number), 0.5)
+    await asyncio.gather(*(again_and_again(load, lambda number=number: sends(load, number), 0.5)
                            for number in range(ROOM + 4)),  # the other 4 are refused
-                         again_and_again(service, stopped, lambda: refused(pipeline="nobody"), 0.3))
+                         again_and_again(load, lambda: refused(pipeline="nobody"), 0.3))
 
 
 class Load:
@@ -103,23 +105,31 @@ class Load:
 
     def __init__(self, running):
         recordings = running.enter_context(tempfile.TemporaryDirectory(prefix="millrace-recordings-"))
-        self.service = service = Service(PIPELINES, f'{REMOTE}[recording]\ndirectory = "{recordings}"\n')
+        authority = Authority(running.enter_context(tempfile.TemporaryDirectory(prefix="millrace-certificates-")))
+        certificate, key = authority.certificate("service")
+        self.trusted = ssl.create_default_context(cafile=authority.ca)
+        self.service = service = Service(PIPELINES, f'{REMOTE}[recording]\ndirectory = "{recordings}"\n'
+                                                    f'[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n')
+        self.encrypted = f"wss://127.0.0.1:{service.port}", "--ca", str(authority.ca)
         running.callback(service.process.kill)
         running.callback(service.kill)
         slow = RawWorker(service.workers, pipeline="live")  # half as fast as its streams
         running.callback(Answering(slow, 0.2).close)
-        answering = bench(service, f"ws://127.0.0.1:{service.port}", "--streams", "24", "--aborts", "0.2", "--worker", "answer")
+        answering = bench(service, *self.encrypted, "--streams", "24", "--aborts", "0.2", "--worker", "answer")
         running.callback(answering.kill)
         wait_for(lambda: service.get("/readyz")[0] == 200, "the workers to attach")
         running.callback(bench(service, f"tcp://127.0.0.1:{service.zeromq_port}", "--streams", "8").kill)
         self.stopped = threading.Event()
-        streaming = threading.Thread(target=lambda: asyncio.run(clients(service, self.stopped)), daemon=True)
+        streaming = threading.Thread(target=lambda: asyncio.run(clients(self)), daemon=True)
         streaming.start()
         running.callback(self.stopped.set)
 
+    def connect(self, **parameters):
+        return websockets.connect(self.service.url(**parameters).replace("ws://", "wss://"), ssl=self.trusted, max_size=None)
+
     def lose_workers(self, running):
         """Kills one worker. Another one sends nothing, and is evicted after 6 s."""
-        killed = bench(self.service, f"ws://127.0.0.1:{self.service.port}", "--streams", "1", "--worker", "answer")
+        killed = bench(self.service, *self.encrypted, "--streams", "1", "--worker", "answer")
         running.callback(killed.kill)
         silent = RawWorker(self.service.workers, pipeline="asr").attached()
         running.callback(silent.close)

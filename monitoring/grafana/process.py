@@ -12,13 +12,15 @@ def own(expr):
 STATE = [
     number("Uptime", "s", "Age of the process that was started last. If it is short without a rollout, the process was restarted. [Runbook](${runbooks}/MillraceRestarting.md)",
            f"min({own('time() - process_start_time_seconds{@}')})", width=4),
-    named("Version", "Versions and revisions that run now. More than one: a rollout is under way.", "count by (version, revision) (millrace_build_info{@})", "{{version}} {{revision}}", width=5),
+    named("Version", "Versions and revisions that run now. More than one: a rollout is under way.", "count by (version, revision) (millrace_build_info{@})", "{{version}} {{revision}}", width=4),
     number("Ready", "none", "*no*: load balancers send new clients elsewhere; `/readyz` gives the reasons. [Runbook](${runbooks}/MillraceNoWorker.md)",
            "min(millrace_ready{@})", limits={}, texts={"0": ("no", RED), "1": ("yes", GREEN)}),
     number("Last reload", "none", "*refused*: the file has an error, or changes a key that needs a restart. The previous configuration stays in effect. [Runbook](${runbooks}/MillraceConfigReloadFailed.md)",
            "min(millrace_config_last_reload_successful{@})", limits={}, texts={"0": ("refused", RED), "1": ("good", GREEN)}),
-    number("Configuration age", "s", "Time since the last successful start or reload.", "max(time() - millrace_config_last_reload_success_timestamp_seconds{@})", width=4),
-    number("Warnings in the last hour", "short", "Log lines of level warning. `/log` has the last 100.", 'sum(increase(millrace_log_messages_total{@,level="warning"}[1h]))', width=5, limits={1: YELLOW}),
+    number("Configuration age", "s", "Time since the last successful start or reload.", "max(time() - millrace_config_last_reload_success_timestamp_seconds{@})"),
+    number("Certificate expires in", "s", "Time until the TLS certificate expires. Only with `[tls]`. The alert fires at 14 days. [Runbook](${runbooks}/MillraceCertificateExpiresSoon.md)",
+           "min(millrace_tls_certificate_expiry_seconds{@} - time())"),
+    number("Warnings in the last hour", "short", "Log lines of level warning. `/log` has the last 100.", 'sum(increase(millrace_log_messages_total{@,level="warning"}[1h]))', width=4, limits={1: YELLOW}),
 ]
 RESOURCES = [
     lines("CPU", "none", "Cores in use, user and system. If it is near the number of io threads, raise `[listen] threads` or add an instance.", (f"sum by (instance) ({own('rate(process_cpu_seconds_total{@}[@])')})", "{{instance}}")),
