@@ -10,7 +10,7 @@ function(millrace_install_service files directory)
 endfunction()
 millrace_install_service(${packaging}/millrace.toml /etc/millrace)
 millrace_install_service(${packaging}/millrace.service /lib/systemd/system)
-millrace_install_service(${packaging}/gpu.conf /usr/share/doc/millrace/examples)
+millrace_install_service("${packaging}/gpu.conf;${packaging}/keys.conf" /usr/share/doc/millrace/examples)
 millrace_install_service("${packaging}/copyright;${built}/changelog" /usr/share/doc/millrace)
 install(FILES ${packaging}/copyright ${built}/changelog DESTINATION /usr/share/doc/libmillrace-dev
         COMPONENT package_documents EXCLUDE_FROM_ALL)

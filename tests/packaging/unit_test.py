@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The systemd unit: its exposure, and its agreement with the package."""
 import configparser
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,8 +36,8 @@ class Unit(unittest.TestCase):
             self.assertEqual((judged.returncode, judged.stderr), (0, ""), judged.stdout)
             return judged.stdout
 
-    def test_systemd_accepts_the_unit_with_and_without_the_drop_in_for_gpus(self):
-        for drop_in in (None, "gpu.conf"):
+    def test_systemd_accepts_the_unit_with_and_without_each_drop_in(self):
+        for drop_in in (None, "gpu.conf", "keys.conf"):
             with self.subTest(drop_in):
                 self.analyze("verify", "--man=no", drop_in=drop_in)
 
@@ -44,6 +45,12 @@ class Unit(unittest.TestCase):
         security = ("security", "--offline=true", "--threshold=20")
         self.assertIn("Service has no access to hardware devices", self.analyze(*security))
         self.assertIn("potentially has access to hardware devices", self.analyze(*security, drop_in="gpu.conf"))
+
+    def test_credentials_are_the_files_that_the_drop_in_names_as_keys(self):
+        drop_in = (PACKAGING / "keys.conf").read_text()
+        credentials = dict(re.findall(r"^LoadCredential=(\S+):(\S+)$", drop_in, re.MULTILINE))
+        self.assertEqual(credentials, {name: f"/etc/millrace/{name}" for name in ("key.pem", "resume_key")})
+        self.assertIn(f"/run/credentials/{UNIT.name}/key.pem", drop_in)
 
     def test_systemd_accepts_the_unit_that_the_documents_print_for_a_worker(self):
         (printed,) = (block for block in printed_programs.blocks() if block.language == "ini" and "ExecStart=" in block.text)
