@@ -70,6 +70,7 @@ class Compose(unittest.TestCase):
             with self.subTest(profile):
                 read("--profile", profile)
         read("--file", DOCKER / "compose.gpu.yaml", "--profile", "gpu")
+        read("--file", DOCKER / "compose.tls.yaml", "--profile", "demo")
 
     def test_docker_compose_accepts_each_command_of_the_documents(self):
         commands = list(printed_commands())
@@ -144,6 +145,23 @@ class Compose(unittest.TestCase):
 
     def test_the_service_reads_the_mounted_configuration(self):
         self.assertEqual(self.target_of("millrace", "docker/compose.toml"), "/etc/millrace/millrace.toml")
+
+    def test_with_tls_only_the_port_that_speaks_it_is_published_to_other_machines(self):
+        services = read("--file", DOCKER / "compose.tls.yaml", "--profile", "demo")["services"]
+        configuration = tomllib.loads((DOCKER / "compose.tls.toml").read_text())
+        added = yaml_file("docker/compose.tls.yaml")["services"]
+        self.assertEqual({name: service["ports"] for name, service in added.items() if "ports" in service},
+                         {"millrace": [f"8443:{configuration['listen']['websocket'].rpartition(':')[2]}"]})
+        self.assertNotIn("plain", configuration["listen"])
+        mounted = {volume.split(":")[1]: Path(volume.split(":")[0]) for volume in services["millrace"]["volumes"]}
+        self.assertEqual(mounted["/etc/millrace/millrace.toml"], DOCKER / "compose.tls.toml")
+        self.assertEqual(mounted["/etc/millrace-tls"], DOCKER / "tls")
+        self.assertIn(f"wss://millrace:8080 --ca {configuration['tls']['certificate']}", services["speech"]["command"][0])
+
+    def test_the_service_with_tls_is_that_of_the_demo_otherwise(self):
+        plain, tls = (tomllib.loads((DOCKER / name).read_text()) for name in ("compose.toml", "compose.tls.toml"))
+        self.assertEqual(plain["pipeline"], tls["pipeline"])
+        self.assertEqual({plain["listen"][key] for key in ("websocket", "admin", "workers")}, {tls["listen"][key] for key in ("websocket", "admin", "workers")})
 
     def test_prometheus_scrapes_the_service_under_its_name(self):
         folder = self.target_of("prometheus", "monitoring/prometheus")

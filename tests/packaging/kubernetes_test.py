@@ -93,7 +93,7 @@ class Schemas(unittest.TestCase):
         self.assert_valid(objects(), OLDEST, NEWEST)
 
     def test_each_component_is_valid_and_so_are_all_together(self):
-        self.assertEqual(len(COMPONENTS), 6)
+        self.assertEqual(len(COMPONENTS), 7)
         for components in [*([each] for each in COMPONENTS), COMPONENTS]:
             with self.subTest(components):
                 shared = "components/shared-gpu" in components
@@ -219,6 +219,27 @@ class Components(unittest.TestCase):
         (headless,) = [each for each in recorded if each["kind"] == "Service" and each["metadata"]["name"] == pods["serviceName"]]
         self.assertEqual((headless["spec"]["clusterIP"], headless["spec"]["selector"]), ("None", pods["selector"]["matchLabels"]))
         self.assertEqual(one("PodDisruptionBudget", recorded)["spec"]["selector"], pods["selector"])
+
+    def test_with_tls_the_files_of_the_configuration_are_secrets_that_only_the_service_can_read(self):
+        lines = {"# - components/tls\n": "- components/tls\n", "# [tls] ": "[tls] ", "# certificate =": "certificate =", "# key =": "key =",
+                 "# [access]": "[access]", "# tokens =": "tokens ="}
+        for rendered in (with_lines(lines), with_lines({**lines, "# - components/moonshine\n": "- components/moonshine\n"})):
+            configuration, pod = tomllib.loads(configuration_of(rendered)), pod_of(rendered)
+            mounts = {each["mountPath"]: each["name"] for each in containers_of(rendered)[0]["volumeMounts"]}
+            secrets = {each["name"]: each["secret"] for each in pod["volumes"] if "secret" in each}
+            for path, name in ((configuration["tls"]["certificate"], "millrace-tls"), (configuration["tls"]["key"], "millrace-tls"),
+                               (configuration["access"]["tokens"], "millrace-tokens")):
+                secret = secrets[mounts[str(Path(path).parent)]]
+                self.assertEqual((secret["secretName"], secret["defaultMode"], pod["securityContext"]["fsGroup"]), (name, 0o440, 10001))
+            self.assertFalse([mount for mount in containers_of(rendered)[1]["volumeMounts"] if mount["name"] in secrets])
+
+    def test_with_tls_the_load_balancer_leads_to_the_port_that_speaks_it(self):
+        rendered = objects("components/tls")
+        (public,) = [each["spec"] for each in rendered if each["kind"] == "Service" and each["spec"].get("type") == "LoadBalancer"]
+        self.assertEqual([port["targetPort"] for port in public["ports"]], ["websocket"])
+        self.assertEqual(public["selector"], one("Deployment", rendered)["spec"]["selector"]["matchLabels"])
+        (opened,) = [each["spec"]["ingress"] for each in rendered if each["kind"] == "NetworkPolicy" and each["metadata"]["name"] == "millrace-public"]
+        self.assertEqual(opened, [{"ports": [{"protocol": "TCP", "port": 8080}]}])
 
     def test_the_ingress_leads_to_the_path_of_streams_and_outlasts_them(self):
         rendered = objects("components/ingress")

@@ -165,5 +165,25 @@ class Hardening(Machine):
             self.assertEqual(steps, set(re.findall(r'step\("(hardening_\w+)"\)', file.read())))
 
 
+class Containers(Machine):
+    def test_the_printed_files_fit_the_configuration_of_the_containers(self):
+        (self.root / "home/docker").mkdir()
+        self.step("deploy_tls")
+        folder = self.root / "home/docker/tls"
+        if os.geteuid():
+            (folder / "key.pem").chmod(0o600)  # 0640 needs root
+        text = (printed.ROOT / "docker/compose.tls.toml").read_text()
+        for old, new in (("/etc/millrace-tls", str(folder)), ("/run/millrace/private", f"{self.root}/run/millrace"), ("0.0.0.0:8080", f"127.0.0.1:{self.port}"),
+                         ("0.0.0.0:9464", f"127.0.0.1:{self.admin_port}")):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        config = self.root / "compose.toml"
+        config.write_text(text)
+        self.serve(config)
+        self.attach()
+        self.assertEqual(self.stream("--token-file", folder / "token", ca="docker/tls/chain.pem"), (0, ""))
+        self.assertIn("unauthenticated", self.stream(ca="docker/tls/chain.pem")[1])
+
+
 if __name__ == "__main__":
     unittest.main()
