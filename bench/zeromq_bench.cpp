@@ -109,7 +109,8 @@ class Service final : StreamAdmission {
   load::Histogram latencies;  // read it only after the clients have ended
 
  private:
-  Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
+  Result<StreamHandle, RequestError> open(StreamRequest, const ClientIdentity&,
+                                          ClientOutput& output) override {
     output.ready({.stream = "s", .pipeline = "default", .frame_bytes = 2});
     return StreamHandle(new ImmediateStream(output, stats_, blocks_, chosen_size_, latencies));
   }
@@ -192,7 +193,7 @@ double rate(std::uint64_t messages, Time begin) {
 
 double flood(std::uint64_t messages) {
   Service service;
-  Client client(service.port());
+  ClientIdentity client(service.port());
   client.open();
   const Time begin = Clock::now();
   for (std::uint64_t n = 0; n < messages; ++n) client.send(n, true);
@@ -240,7 +241,7 @@ class Control {
 
 double control_flood(std::uint64_t messages) {
   Control control(messages);
-  Client client(control.port());
+  ClientIdentity client(control.port());
   const Time begin = Clock::now();
   for (std::uint64_t n = 0; n < messages; ++n) client.send(n, false);
   control.join();
@@ -261,7 +262,7 @@ void send_paced(Client& client, std::uint64_t messages, bool with_credit) {
 
 void paced(std::uint64_t messages) {
   Service service;
-  Client client(service.port());
+  ClientIdentity client(service.port());
   client.open();
   send_paced(client, messages, true);
   client.end();
@@ -270,7 +271,7 @@ void paced(std::uint64_t messages) {
 
 void control_paced(std::uint64_t messages) {
   Control control(messages);
-  Client client(control.port());
+  ClientIdentity client(control.port());
   send_paced(client, messages, false);
   control.join();
   print_row("control: read", control.latencies);

@@ -151,6 +151,25 @@ bool is_printable(std::string_view text, std::size_t max_size) {
   return true;
 }
 
+bool is_tenant_name(std::string_view text) {
+  return is_name(text) && text.size() <= 64 && text != "." && text != "..";
+}
+
+bool is_stream_name(std::string_view text) {
+  const bool has_tenant = text.find('/') != text.npos;
+  return is_name(id_in(text)) && (!has_tenant || is_tenant_name(tenant_in(text)));
+}
+
+std::string_view id_in(std::string_view stream_name) {
+  const auto slash = stream_name.find('/');
+  return slash == stream_name.npos ? stream_name : stream_name.substr(slash + 1);
+}
+
+std::string_view tenant_in(std::string_view stream_name) {
+  const auto slash = stream_name.find('/');
+  return stream_name.substr(0, slash == stream_name.npos ? 0 : slash);
+}
+
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character);
 }

@@ -43,6 +43,14 @@ bool is_printable(std::string_view text, std::size_t max_size);
 
 // True for a valid name of a stream or a pipeline: [A-Za-z0-9._-]{1,128}.
 bool is_name(std::string_view text);
+// True for a valid name of a tenant: [A-Za-z0-9._-]{1,64}, and not a folder of paths, . or ...
+bool is_tenant_name(std::string_view text);
+// True for the name that a stream has in the service: ID, or TENANT/ID for a tenant other than
+// `default`.
+bool is_stream_name(std::string_view text);
+// The parts of such a name: ID, which its client knows; and TENANT, or empty.
+std::string_view id_in(std::string_view stream_name);
+std::string_view tenant_in(std::string_view stream_name);
 
 // The text as one word of a shell's command.
 std::string shell_quoted(std::string_view text);

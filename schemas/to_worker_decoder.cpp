@@ -131,8 +131,8 @@ bool read_rows(const Rows* in, bool frames, std::uint32_t width, std::vector<Row
 }
 
 // Names in a plan are often the paths of files, which may have any bytes.
-bool is_stream_name(std::string_view name, bool plan) {
-  return plan ? !name.empty() && name.size() <= max_catalog_name : is_name(name);
+bool is_valid_name(std::string_view name, bool plan) {
+  return plan ? !name.empty() && name.size() <= max_catalog_name : is_stream_name(name);
 }
 
 bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
@@ -147,7 +147,7 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
   for (const wire::OpenedStream* stream : *in.opened()) {
     const auto name = pieces.next(stream->name_length());
     const auto options = pieces.next(stream->options_length());
-    if (!name || !options || !is_stream_name(*name, plan) || options->size() > longest ||
+    if (!name || !options || !is_valid_name(*name, plan) || options->size() > longest ||
         !(options->empty() || is_json(*options)))
       return false;
     out.push_back({.stream = StreamId{stream->stream()},

@@ -12,8 +12,6 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::string_view too_far = "positions must be at most 2^53";
-
 // An event that the client asked for.
 bool is_command(const Event& event) {
   return event.cause == Cause::client && event.kind != Kind::open && event.kind != Kind::frames;
@@ -28,10 +26,12 @@ StreamClosing closing_for(ErrorCode code) {
 }  // namespace
 
 Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
-               Share connection, std::unique_ptr<StreamTap> tap, const ResumeSettings* resume)
+               Share connection, std::unique_ptr<StreamTap> tap, const ResumeSettings* resume,
+               Share tenant)
     : settings_(std::move(settings)),
       links_(links),
       connection_(std::move(connection)),
+      tenant_(std::move(tenant)),
       client_(&client),
       cutter_(settings_, links_, resume ? resume->open_event() : Event()),
       intake_(settings_, links_, client, cutter_.frames(), resume),
@@ -122,7 +122,7 @@ bool Stream::takes_input() {
 }
 
 void Stream::settle_or_fail(bool in_range, Time now) {
-  in_range ? settle(now) : fail(ErrorCode::values, too_far, now);
+  in_range ? settle(now) : fail(ErrorCode::values, "positions must be at most 2^53", now);
 }
 
 // The end is queued after the waiting events. Only the first end counts.

@@ -58,12 +58,13 @@ namespace millrace {
 // Confined to one thread. Does not allocate in steady state, except for these messages.
 class Stream final : public StreamInput {
  public:
-  // `connection` is the stream's share of the limit on connections, held until it is destroyed.
+  // `connection` and `tenant` are the stream's shares of the limits on connections and on streams
+  // of its tenant, held until it is destroyed.
   // `tap` sees the stream's events until it is finished; null: the stream is not recorded.
   // `resume`: the stream may be resumed; null: it may not.
   Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
          Share connection = {}, std::unique_ptr<StreamTap> tap = {},
-         const ResumeSettings* resume = nullptr);
+         const ResumeSettings* resume = nullptr, Share tenant = {});
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -195,7 +196,7 @@ class Stream final : public StreamInput {
 
   const StreamSettings settings_;
   const StreamLinks links_;
-  const Share connection_;
+  const Share connection_, tenant_;
   ClientOutput* client_;  // null after release()
   RowCutter cutter_;
   Intake intake_;

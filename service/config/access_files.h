@@ -9,12 +9,14 @@
 namespace millrace {
 
 class ResumeKeys;
+class TenantList;
 class TlsContext;
 class TokenList;
 
 // The content of the files of [access] and [tls]; null without the key of a file.
 struct AccessFiles {
   std::shared_ptr<const TokenList> tokens = nullptr;
+  std::shared_ptr<const TenantList> tenants = nullptr;
   std::shared_ptr<const ResumeKeys> resume_keys = nullptr;
   std::shared_ptr<const TlsContext> tls = nullptr, worker_tls = nullptr;
 };

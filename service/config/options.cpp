@@ -122,7 +122,9 @@ ListenOptions read_listen(Section listen, const TlsOptions& tls) {
 }
 
 AccessRule read_access(Section access) {
-  AccessRule rule{.tokens = access.file("tokens"), .resume_key = access.file("resume_key")};
+  AccessRule rule{.tokens = access.file("tokens"),
+                  .tenants = access.file("tenants"),
+                  .resume_key = access.file("resume_key")};
   access.refuse_unknown();
   return rule;
 }

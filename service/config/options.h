@@ -59,7 +59,9 @@ struct TlsOptions {
 
 // Which clients may open streams, and resume them.
 struct AccessRule {
-  std::string tokens = {};      // the file with the accepted tokens; empty: each client may
+  std::string tokens = {};  // the file with the accepted tokens; empty: none
+  std::string tenants =
+      {};  // the file with the tenants; empty: none. Without both, each client may
   std::string resume_key = {};  // the file with the keys of resume tokens; empty: a random key
 
   bool operator==(const AccessRule&) const = default;
@@ -143,6 +145,7 @@ struct ProtocolOptions {
   Name name{};
   std::optional<TcpAddress> listen = {};  // nullopt: at its path of ListenOptions::websocket
   ModelPipelines pipelines = {};          // pipelines of its streams
+  std::string tenant = {};                // the tenant of all its clients; empty: they need tokens
 
   bool operator==(const ProtocolOptions&) const = default;
 };

@@ -56,6 +56,7 @@ void print(std::ostream& out, const TlsOptions& tls) {
 void print(std::ostream& out, const AccessRule& access) {
   out << "\n[access]\n";
   if (!access.tokens.empty()) out << "tokens = " << toml_string(access.tokens) << '\n';
+  if (!access.tenants.empty()) out << "tenants = " << toml_string(access.tenants) << '\n';
   if (!access.resume_key.empty()) out << "resume_key = " << toml_string(access.resume_key) << '\n';
 }
 
@@ -244,6 +245,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
 void print(std::ostream& out, const ProtocolOptions& protocol) {
   out << "\n[[protocol]]\nname = " << in_quotes(name_of(protocol.name)) << '\n';
   if (protocol.listen) out << "listen = " << in_quotes(readable(*protocol.listen)) << '\n';
+  if (!protocol.tenant.empty()) out << "tenant = " << toml_string(protocol.tenant) << '\n';
   out << "pipeline = " << toml_string(protocol.pipelines.pipeline) << '\n';
   std::string_view before = "models = { ";
   for (const auto& [model, pipeline] : protocol.pipelines.models)

@@ -71,6 +71,9 @@ ProtocolOptions read_protocol(Section& section, const Options& options,
              })) {
     section.wrong("name", "a protocol of this name has no listen either: its path is in use");
   }
+  protocol.tenant = section.text("tenant", "");
+  if (!protocol.tenant.empty() && (!protocol.listen || options.access.tenants.empty()))
+    section.wrong("tenant", "needs a listen of its own, and [access] tenants");
   protocol.pipelines = read_pipelines(section, options);
   section.refuse_unknown();
   if (!name) section.wrong("name", "must be " + names());

@@ -11,6 +11,7 @@
 #include "service/config/print_options.h"
 #include "service/config/toml/config_value.h"
 #include "transport/access/resume_keys.h"
+#include "transport/access/tenant_list.h"
 #include "transport/access/token_list.h"
 #include "transport/net/tls/tls_context.h"
 
@@ -18,10 +19,10 @@ namespace millrace {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> reloadable = {
-    "tls.client_ca",     "access.tokens", "access.resume_key", "limits.connections",
-    "limits.slab_bytes", "limits.drain",  "limits.linger",     "limits.notice",
-    "log.level",         "log.format"};
+constexpr std::array<std::string_view, 11> reloadable = {
+    "tls.client_ca",      "access.tokens",     "access.tenants", "access.resume_key",
+    "limits.connections", "limits.slab_bytes", "limits.drain",   "limits.linger",
+    "limits.notice",      "log.level",         "log.format"};
 
 struct Difference {
   std::string key;
@@ -127,6 +128,7 @@ Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessF
   if (!reloaded) return reloaded;
   reloaded->fewer_connections = std::move(fewer);
   add_if_other("access.tokens", in_use.tokens, access->tokens, reloaded->changed);
+  add_if_other("access.tenants", in_use.tenants, access->tenants, reloaded->changed);
   add_if_other("access.resume_key", in_use.resume_keys, access->resume_keys, reloaded->changed);
   add_if_other("tls.certificate", in_use.tls, access->tls, reloaded->changed);
   add_if_other("tls.worker_ca", in_use.worker_tls, access->worker_tls, reloaded->changed);

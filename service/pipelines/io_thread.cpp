@@ -55,12 +55,13 @@ void IoThread::set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipeline
   admission_->table().when_empty([this] { drain_step_.cancel(); });
 }
 
-void IoThread::listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate) {
+void IoThread::listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate,
+                      std::optional<Credential> credential) {
   std::vector<WebSocketProtocol*> all;
   for (const auto& protocol : protocols_.emplace_back(std::move(protocols)))
     all.push_back(protocol.get());
-  servers_.push_back(
-      std::make_unique<StreamServer>(scope_, std::move(acceptor), std::move(all), gate));
+  servers_.push_back(std::make_unique<StreamServer>(scope_, std::move(acceptor), std::move(all),
+                                                    gate, std::move(credential)));
 }
 
 void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {

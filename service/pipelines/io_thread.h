@@ -42,7 +42,9 @@ class IoThread {
   void set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipelines, SharedAdmission& shared,
                      ThreadRecording* recording, std::uint32_t threads);
   // Accepts clients of these protocols. Call it first for the listener of endpoint().
-  void listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate);
+  // `credential`: that all of them have.
+  void listen(Acceptor acceptor, ClientProtocols protocols, ClientGate& gate,
+              std::optional<Credential> credential = {});
   // Also accepts clients over ZeroMQ. Throws std::runtime_error that names the endpoint.
   void listen_zeromq(const ZeromqBinding& binding, ClientGate& gate);
 

@@ -51,12 +51,16 @@ PipelineStreams* ThreadAdmission::find(std::string_view pipeline) const {
   return nullptr;
 }
 
-RequestError ThreadAdmission::no_pipeline(std::string_view asked) const {
+RequestError ThreadAdmission::no_pipeline(std::string_view asked, const Grant& grant) const {
   constexpr std::size_t most = 8;
   std::string names;
-  for (std::size_t i = 0; i < std::min(pipelines_.size(), most); ++i)
-    names += (i > 0 ? ", " : "") + pipelines_[i]->pipeline().name();
-  if (pipelines_.size() > most) names += ", ...";
+  std::size_t listed = 0;
+  for (const auto& streams : pipelines_) {
+    if (!grant.allows(streams->pipeline().name())) continue;
+    if (listed == most) names += ", ...";
+    if (listed++ >= most) break;
+    names += (listed > 1 ? ", " : "") + streams->pipeline().name();
+  }
   return {.status = 404,
           .parameter = "pipeline",
           .message = "there is no pipeline " + std::string(asked) + "; there are: " + names};
@@ -77,9 +81,24 @@ RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::
           .reason = reason};
 }
 
+Result<Grant, RequestError> ThreadAdmission::identify(StreamRequest& request,
+                                                      const ClientIdentity& client) const {
+  auto grant = thread_.shared.gate.access.grant(client.credential);
+  if (!grant) return unauthenticated(grant.error());
+  if (!request.id.empty()) request.id.insert(0, grant->tenant->prefix());
+  PipelineStreams* const streams = find(request.pipeline);
+  if (!streams) return no_pipeline(request.pipeline, *grant);
+  if (!grant->allows(streams->pipeline().name())) return forbidden(streams->pipeline().name());
+  return *std::move(grant);
+}
+
 Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
+                                                         const ClientIdentity& client,
                                                          ClientOutput& output) {
-  auto opened = request.resumption ? resume(request, output) : decide(request, output, {});
+  const auto grant = identify(request, client);
+  auto opened = !grant               ? grant.error()
+                : request.resumption ? resume(request, output, *grant->tenant)
+                                     : decide(request, output, {}, *grant->tenant);
   if (opened) return opened;
   RequestError why = opened.error();
   const bool full = why.status == 503 && why.reason != Refusal::draining;
@@ -95,7 +114,11 @@ Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
   return why;
 }
 
-std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& request) {
+std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& asked,
+                                                     const ClientIdentity& client) {
+  StreamRequest request = asked;
+  const auto grant = identify(request, client);
+  if (!grant) return grant.error();
   Found found;
   if (request.resumption) {
     const auto looked_up = find_stream(request);
@@ -108,14 +131,15 @@ std::optional<RequestError> ThreadAdmission::refusal(const StreamRequest& reques
   if (!checked) return checked.error();
   const auto holder = thread_.shared.names.find(request.id);
   if (holder && !(found.older && holder->key == found.token.stream)) return name_in_use();
-  return found.has_places() ? std::nullopt : lacks_place(checked->streams);
+  if (found.has_places()) return std::nullopt;
+  if (grant->tenant->streams.is_full()) return too_many_streams(*grant->tenant);
+  return lacks_place(checked->streams);
 }
 
 Result<ThreadAdmission::Checked, RequestError> ThreadAdmission::check(
     const StreamRequest& request) {
   if (refuses_all_) return busy(503, "", "the service is stopping", Refusal::draining);
   PipelineStreams* streams = find(request.pipeline);
-  if (!streams) return no_pipeline(request.pipeline);
   if (!has_valid_options(request))
     return RequestError{.parameter = "options",
                         .message = "must be a JSON object of at most 4096 bytes"};
@@ -144,9 +168,27 @@ RequestError ThreadAdmission::no_slot() {
   return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
 }
 
+RequestError ThreadAdmission::too_many_streams(const Tenant& tenant) {
+  return busy(429, "",
+              "the tenant has its limit of " + std::to_string(tenant.streams.limit()) + " streams",
+              Refusal::limit_tenant);
+}
+
+std::optional<RequestError> ThreadAdmission::too_many_opens(Tenant& tenant) {
+  const Time now = Clock::now();
+  if (tenant.opens.try_take(now)) return std::nullopt;
+  return RequestError{
+      .status = 429,
+      .message = "the tenant opens streams too fast",
+      .retry_after = std::max(std::chrono::seconds(1),
+                              std::chrono::ceil<std::chrono::seconds>(tenant.opens.wait(now))),
+      .reason = Refusal::limit_tenant};
+}
+
 Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
-                                                           ClientOutput& output,
-                                                           const Found& anew) {
+                                                           ClientOutput& output, const Found& anew,
+                                                           Tenant& tenant) {
+  if (auto refused = too_many_opens(tenant)) return std::move(*refused);
   const auto checked = check(request);
   if (!checked) return checked.error();
   std::optional<ResumableStream::Settings> opening;
@@ -157,6 +199,12 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
                .opened_by = anew.token.opening};
   if (anew.older && !anew.has_places())
     if (auto refused = lacks_place(checked->streams)) return std::move(*refused);
+  Share share(tenant.streams, 1);
+  if (!share && !anew.has_places()) return too_many_streams(tenant);
+  if (!share) {
+    tenant.streams.take(1);
+    share = Share::taken_before(tenant.streams, 1);
+  }
   // The places of the older copy are free soon, if no other stream has taken them: until then the
   // new stream exceeds the limits.
   const bool has_older = anew.older && resumables_.claim(anew.token.stream);
@@ -168,7 +216,7 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
     return std::move(*refused);
   }
-  return admit(checked->streams, std::move(request), checked->request, output, opening);
+  return admit(*checked, std::move(request), output, opening, {tenant, std::move(share)});
 }
 
 NameBook::Holder ThreadAdmission::holder_of(
@@ -178,15 +226,17 @@ NameBook::Holder ThreadAdmission::holder_of(
   return holder;
 }
 
-StreamHandle ThreadAdmission::admit(
-    PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
-    ClientOutput& output, const std::optional<ResumableStream::Settings>& opening) noexcept {
-  Pipeline& pipeline = streams.pipeline();
+StreamHandle ThreadAdmission::admit(const Checked& accepted, StreamRequest request,
+                                    ClientOutput& output,
+                                    const std::optional<ResumableStream::Settings>& opening,
+                                    Place place) noexcept {
+  const CheckedRequest& checked = accepted.request;
+  Pipeline& pipeline = accepted.streams.pipeline();
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
   if (request.id.empty()) {
-    request.id =
-        thread_.shared.name_prefix + std::to_string(number(id) - thread_.shared.first_stream);
+    request.id = place.tenant.prefix() + thread_.shared.name_prefix +
+                 std::to_string(number(id) - thread_.shared.first_stream);
     // A client has this name only if it guessed it; then any other name will do.
     while (!thread_.shared.names.reserve(request.id, holder_of(opening))) request.id += "x";
   }
@@ -203,7 +253,7 @@ StreamHandle ThreadAdmission::admit(
   }
   pipeline.hub().open({id, request.id, request.options, &thread_.returns});
   if (!resumable)
-    output.ready({.stream = request.id,
+    output.ready({.stream = id_in(request.id),
                   .pipeline = pipeline.name(),
                   .frame_bytes = size_of(checked.format.format) * checked.format.values});
   StreamSettings settings{.id = id,
@@ -225,9 +275,9 @@ StreamHandle ThreadAdmission::admit(
   const ResumeSettings places{.longest_segment = frames_in(computed_again, options.frames),
                               .start = from.point};
   Stream& stream = table_.add(std::make_unique<Stream>(
-      std::move(settings), streams.links(), resumable ? *resumable : output,
+      std::move(settings), accepted.streams.links(), resumable ? *resumable : output,
       Share::taken_before(thread_.shared.connections, 1), std::move(tap),
-      resumable ? &places : nullptr));
+      resumable ? &places : nullptr, std::move(place.share)));
   if (!resumable) return StreamHandle(&stream);
   resumable->take(stream);
   const std::optional<bool> kept = request.resumption ? std::optional(false) : std::nullopt;

@@ -67,9 +67,12 @@ class ThreadAdmission final : public StreamAdmission {
   ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines, const Thread& thread);
 
   [[nodiscard]] Result<StreamHandle, RequestError> open(StreamRequest request,
+                                                        const ClientIdentity& client,
                                                         ClientOutput& output) override;
-  [[nodiscard]] std::optional<RequestError> refusal(const StreamRequest& request) override;
-  [[nodiscard]] std::optional<std::uint32_t> thread_of(const StreamRequest& request) const override;
+  [[nodiscard]] std::optional<RequestError> refusal(const StreamRequest& request,
+                                                    const ClientIdentity& client) override;
+  [[nodiscard]] std::optional<std::uint32_t> thread_of(const StreamRequest& request,
+                                                       const ClientIdentity& client) const override;
 
   // Refuses all streams from now on.
   void refuse_all() { refuses_all_ = true; }
@@ -91,6 +94,9 @@ class ThreadAdmission final : public StreamAdmission {
   };
 
   PipelineStreams* find(std::string_view pipeline) const;
+  // The rights of the client, if it may use the pipeline of the request. The request then has the
+  // whole name of its stream, with the tenant. The functions below are called after it.
+  Result<Grant, RequestError> identify(StreamRequest& request, const ClientIdentity& client) const;
   // Everything but the limits that a stream takes a part of.
   Result<Checked, RequestError> check(const StreamRequest& request);
   // The stream of a request with a token.
@@ -101,16 +107,24 @@ class ThreadAdmission final : public StreamAdmission {
     // True if the stream that is opened anew has the places of `older`, which ends.
     bool has_places() const { return older && older->stream().has_slot(); }
   };
+  // The place of a new stream among those of its tenant.
+  struct Place {
+    Tenant& tenant;
+    Share share;
+  };
   // Does not change the request if it refuses it. `anew`: the request continues this stream.
   Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output,
-                                            const Found& anew);
-  RequestError no_pipeline(std::string_view asked) const;
+                                            const Found& anew, Tenant& tenant);
+  RequestError no_pipeline(std::string_view asked, const Grant& grant) const;
   bool memory_short() const;
   // Build refusals with a retry time.
   RequestError busy(unsigned status, std::string parameter, std::string message, Refusal reason);
   RequestError too_many_connections();
   RequestError name_in_use();
   RequestError no_slot();
+  RequestError too_many_streams(const Tenant& tenant);
+  // The streams of the tenant are opened too fast; nullopt if this one may be.
+  std::optional<RequestError> too_many_opens(Tenant& tenant);
   // A new stream takes a slot and a place among the connections, if need be those of a stream that
   // waits for its client. lacks_place(): the error if it cannot. take_places() takes them, and
   // takes nothing if it returns an error. `anyway`: even beyond the limits.
@@ -123,11 +137,12 @@ class ThreadAdmission final : public StreamAdmission {
                                              std::string_view pipeline, Duration now) const;
   // Changes nothing.
   Result<Found, RequestError> find_stream(const StreamRequest& request) const;
-  Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output);
+  Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output,
+                                            Tenant& tenant);
   // Why a stream cannot be opened anew, apart from its name and its places.
   std::optional<RequestError> cannot_begin(const StreamRequest& request);
   Result<StreamHandle, RequestError> open_anew(const Found& found, StreamRequest& request,
-                                               ClientOutput& output);
+                                               ClientOutput& output, Tenant& tenant);
   std::unique_ptr<ResumableStream> make_resumable(ResumableStream::Settings opening,
                                                   const StreamRequest& request,
                                                   const PipelineOptions& options,
@@ -138,9 +153,8 @@ class ThreadAdmission final : public StreamAdmission {
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
   // Requires: the name, if there is one, and the places are taken. `opening`: of a stream that may
   // be resumed; it has the numbers of the token.
-  StreamHandle admit(PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
-                     ClientOutput& output,
-                     const std::optional<ResumableStream::Settings>& opening) noexcept;
+  StreamHandle admit(const Checked& checked, StreamRequest request, ClientOutput& output,
+                     const std::optional<ResumableStream::Settings>& opening, Place place) noexcept;
   NameBook::Holder holder_of(const std::optional<ResumableStream::Settings>& opening) const;
 
   std::vector<std::unique_ptr<PipelineStreams>> pipelines_;  // outlive the streams in table_

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/json_text.h"
+#include "schemas/text.h"
 #include "service/config/memory_bounds.h"
 #include "service/log/wall_clock.h"
 #include "service/pipelines/thread_admission.h"
@@ -49,6 +50,10 @@ std::optional<RequestError> misfit(const ResumableStream& stream, const StreamRe
   return std::nullopt;
 }
 
+ResumeSubject subject_of(std::string_view stream, std::string_view pipeline) {
+  return {.name = id_in(stream), .pipeline = pipeline, .tenant = tenant_in(stream)};
+}
+
 std::uint64_t kept_frames(const PipelineOptions& options, const ClientFormat& format) {
   const double seconds = kept_seconds(options);
   const bool is_opus = format.format == SampleFormat::opus;
@@ -58,9 +63,12 @@ std::uint64_t kept_frames(const PipelineOptions& options, const ClientFormat& fo
 
 }  // namespace
 
-std::optional<std::uint32_t> ThreadAdmission::thread_of(const StreamRequest& request) const {
+std::optional<std::uint32_t> ThreadAdmission::thread_of(const StreamRequest& request,
+                                                        const ClientIdentity& client) const {
   if (!request.resumption) return std::nullopt;
-  const auto holder = thread_.shared.names.find(request.id);
+  const auto grant = thread_.shared.gate.access.grant(client.credential);
+  if (!grant) return std::nullopt;
+  const auto holder = thread_.shared.names.find(grant->tenant->prefix() + request.id);
   if (!holder || holder->thread == thread_.index) return std::nullopt;
   return holder->thread;
 }
@@ -99,8 +107,8 @@ std::optional<RequestError> ThreadAdmission::take_places(PipelineStreams& stream
 Result<ResumeToken, ResumeFault> ThreadAdmission::verify_at(const StreamRequest& request,
                                                             std::string_view pipeline,
                                                             Duration now) const {
-  return thread_.shared.resume_keys.get()->verify(
-      request.resumption->token, {.name = request.id, .pipeline = pipeline, .tenant = {}}, now);
+  return thread_.shared.resume_keys.get()->verify(request.resumption->token,
+                                                  subject_of(request.id, pipeline), now);
 }
 
 Result<ResumeToken, RequestError> ThreadAdmission::verify(const StreamRequest& request,
@@ -115,9 +123,7 @@ Result<ResumeToken, RequestError> ThreadAdmission::verify(const StreamRequest& r
 
 Result<ThreadAdmission::Found, RequestError> ThreadAdmission::find_stream(
     const StreamRequest& request) const {
-  PipelineStreams* streams = find(request.pipeline);
-  if (!streams) return no_pipeline(request.pipeline);
-  const auto token = verify(request, streams->pipeline().name());
+  const auto token = verify(request, find(request.pipeline)->pipeline().name());
   if (!token) return token.error();
   ResumableStream* stream = resumables_.find(token->stream);
   if (!stream) return Found{*token};
@@ -130,7 +136,7 @@ Result<ThreadAdmission::Found, RequestError> ThreadAdmission::find_stream(
 }
 
 Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& request,
-                                                           ClientOutput& output) {
+                                                           ClientOutput& output, Tenant& tenant) {
   const auto found = find_stream(request);
   if (!found) {
     if (found.error().status == 403)
@@ -139,7 +145,7 @@ Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& reques
     return found.error();
   }
   if (!found->stream || !resumables_.claim(found->token.stream))
-    return open_anew({.token = found->token, .older = found->older}, request, output);
+    return open_anew({.token = found->token, .older = found->older}, request, output, tenant);
   return connect(*found->stream, output, found->token.epoch, request.resumption->n,
                  !found->stream->is_new(), Clock::now());
 }
@@ -161,9 +167,10 @@ std::optional<RequestError> ThreadAdmission::cannot_begin(const StreamRequest& r
 
 Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const Found& found,
                                                               StreamRequest& request,
-                                                              ClientOutput& output) {
+                                                              ClientOutput& output,
+                                                              Tenant& tenant) {
   if (auto refused = cannot_begin(request)) return std::move(*refused);
-  return decide(request, output, found);
+  return decide(request, output, found, tenant);
 }
 
 std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(ResumableStream::Settings opening,
@@ -196,7 +203,7 @@ StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& out
   if (kept == true || lost) stream.stream().count_resumed(!lost);
   const std::string token = thread_.shared.resume_keys.get()->sign(
       {.epoch = epoch + 1, .opening = stream.opening(), .stream = stream.key()},
-      {.name = settings.name, .pipeline = settings.pipeline, .tenant = {}}, wall_clock());
+      subject_of(settings.name, settings.pipeline), wall_clock());
   return stream.attach(output, epoch, n, token, kept, now);
 }
 

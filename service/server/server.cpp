@@ -14,6 +14,7 @@
 #include "service/config/edge/edge_rules.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/toml/units.h"
+#include "service/log/wall_clock.h"
 #include "service/pipelines/make_listener.h"
 #include "service/pipelines/pipeline_list.h"
 #include "service/pipelines/run_until_stopped.h"
@@ -88,6 +89,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .origins = options_.listen.origins,
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .pipelines = pipeline_list(options_.pipelines),
+                   .access = ClientAccess(wall_clock),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .name_prefix = random_name_prefix(),
@@ -167,17 +169,19 @@ void Server::listen() {
   for (auto& thread : threads_) contexts.push_back(&thread->context());
   const SocketLimits sockets{.receive_buffer = options_.listen.receive_buffer};
   const auto listen = [&](std::string_view name, const TcpAddress& at,
-                          const std::optional<TcpAddress>& of) {
+                          const std::optional<TcpAddress>& of, const std::string& tenant) {
     auto acceptors =
         make_listener(name, [&] { return listen_on(endpoint_of(at), contexts, sockets); });
     for (std::size_t i = 0; i < threads_.size(); ++i)
-      threads_[i]->listen(std::move(acceptors[i]),
-                          make_protocols(options_.protocols, of, threads_[i]->admission()),
-                          admission_.gate);
+      threads_[i]->listen(
+          std::move(acceptors[i]), make_protocols(options_.protocols, of, threads_[i]->admission()),
+          admission_.gate,
+          tenant.empty() ? std::nullopt : std::optional<Credential>(ListenerTenant{tenant}));
   };
-  listen("websocket", options_.listen.websocket, std::nullopt);
+  listen("websocket", options_.listen.websocket, std::nullopt, "");
   for (const ProtocolOptions& protocol : options_.protocols)
-    if (protocol.listen) listen(name_of(protocol.name), *protocol.listen, protocol.listen);
+    if (protocol.listen)
+      listen(name_of(protocol.name), *protocol.listen, protocol.listen, protocol.tenant);
   for (std::size_t i = 0; i < threads_.front()->servers().size(); ++i) {
     std::vector<StreamServer*> siblings;
     for (auto& thread : threads_) siblings.push_back(thread->servers()[i].get());

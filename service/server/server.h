@@ -80,7 +80,7 @@ class Server {
   Task<> handle_hangups();
   bool reload();  // false if it was refused
   void apply(Configuration configuration) noexcept;
-  void apply(AccessFiles access) noexcept;
+  void apply(AccessFiles access);
   void record_load();
   Task<> watch_clock();
   Task<> watch_threads();

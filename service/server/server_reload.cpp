@@ -41,7 +41,9 @@ bool Server::reload() {
     log_.info("reload ignored", {{"why", "the service was started without a configuration file"}});
     return true;
   }
-  const AccessFiles in_use{.tokens = admission_.gate.tokens.list(),
+  const AccessRules rules = admission_.gate.access.rules();
+  const AccessFiles in_use{.tokens = rules.tokens,
+                           .tenants = rules.tenants,
                            .resume_keys = admission_.resume_keys.get(),
                            .tls = admission_.gate.tls.get(),
                            .worker_tls = worker_tls_.get()};
@@ -51,8 +53,8 @@ bool Server::reload() {
     log_.warning("reload refused", {{"why", reloaded.error()}});
     return false;
   }
+  apply(std::move(reloaded->access));  // first: it may fail
   apply(std::move(reloaded->configuration));
-  apply(std::move(reloaded->access));
   if (const std::string& why = reloaded->fewer_connections; !why.empty())
     log_.warning("connection limit lowered", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
@@ -78,8 +80,8 @@ void Server::apply(Configuration configuration) noexcept {
   configuration_ = std::move(configuration);
 }
 
-void Server::apply(AccessFiles access) noexcept {
-  admission_.gate.tokens.replace(std::move(access.tokens));
+void Server::apply(AccessFiles access) {
+  admission_.gate.access.replace({std::move(access.tokens), std::move(access.tenants)});
   if (access.tls) stats_.certificate_expires.set(access.tls->expires().count());
   admission_.gate.tls.replace(std::move(access.tls));
   worker_tls_.replace(std::move(access.worker_tls));

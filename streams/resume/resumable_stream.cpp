@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "schemas/text.h"
 #include "streams/resume/client_link.h"
 
 namespace millrace {
@@ -108,7 +109,7 @@ StreamHandle ResumableStream::attach(ClientOutput& client, std::uint32_t epoch, 
 void ResumableStream::greet(ClientOutput& client, std::string_view token,
                             std::optional<bool> resumed) {
   const Stream::Received received = stream_->received();
-  client.ready({.stream = stream_->settings().name,
+  client.ready({.stream = id_in(stream_->settings().name),
                 .pipeline = stream_->settings().pipeline,
                 .frame_bytes =
                     size_of(stream_->settings().format.format) * stream_->settings().format.values,

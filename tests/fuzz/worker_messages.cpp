@@ -64,8 +64,9 @@ struct Check {
     require(plan ? batch.body > 0 : batch.body == 0, "batches of a plan have bodies");
     require(batch.body <= batch.width, "a body fits");
     for (const wp::OpenedStream& stream : batch.opened)
-      require((plan ? !stream.name.empty() : is_name(stream.name)) && stream.room <= stream_room,
-              "a stream has a name, and at most the whole room");
+      require(
+          (plan ? !stream.name.empty() : is_stream_name(stream.name)) && stream.room <= stream_room,
+          "a stream has a name, and at most the whole room");
     for (const wp::Post& post : batch.posts)
       require(post.set ? is_json_object(post.data) : is_json(post.data), "a message is JSON");
   }

@@ -60,8 +60,7 @@ Result<TokenList, std::string> TokenList::read(const std::string& path) {
 }
 
 // The time of the search depends on the digest only, and no client can choose a digest.
-std::optional<std::string_view> TokenList::accepts(std::string_view token) const {
-  const TokenDigest digest = digest_of(token);
+std::optional<std::string_view> TokenList::accepts(const TokenDigest& digest) const {
   const auto found = std::ranges::lower_bound(
       names_, digest, {}, [](const auto& one) -> auto& { return one.first; });
   if (found == names_.end() || found->first != digest) return std::nullopt;

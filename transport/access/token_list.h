@@ -24,7 +24,10 @@ class TokenList {
   static Result<TokenList, std::string> read(const std::string& path);
 
   // The name of the token; nullopt if the list does not have the token.
-  std::optional<std::string_view> accepts(std::string_view token) const;
+  std::optional<std::string_view> accepts(std::string_view token) const {
+    return accepts(digest_of(token));
+  }
+  std::optional<std::string_view> accepts(const TokenDigest& digest) const;
 
   bool operator==(const TokenList&) const = default;
 

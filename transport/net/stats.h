@@ -20,6 +20,7 @@ enum class Refusal : std::uint8_t {
   overload,         // the service is short of memory
   unauthenticated,  // no token, or one that is not accepted
   resume,           // a stream cannot be continued as the client asks
+  limit_tenant,     // a limit of the client's tenant is reached
 };
 
 // Why an open connection ended.

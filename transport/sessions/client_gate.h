@@ -9,7 +9,7 @@
 
 #include "base/budget.h"
 #include "base/files/current.h"
-#include "transport/access/accepted_tokens.h"
+#include "transport/access/client_access.h"
 #include "transport/addresses/address_limits.h"
 #include "transport/addresses/proxy_list.h"
 #include "transport/http/page_file.h"
@@ -29,7 +29,7 @@ struct ClientGate {
   // The files of the web page that is served, and that may open streams. Empty: no page.
   const std::span<const PageFile> page{};
   const std::string pipelines{};  // the body of GET /v1/pipelines, JSON
-  AcceptedTokens tokens{};        // the tokens of which a client needs one
+  ClientAccess access{};          // identifies clients, and gives them their rights
   Current<TlsContext> tls{};      // for the next WebSocket connections; null: without TLS
   // The most connections over ZeroMQ. Accessed with relaxed order: it guards no other data.
   std::atomic<std::uint64_t> zeromq_connections = 10'000;

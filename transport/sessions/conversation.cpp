@@ -34,7 +34,7 @@ void Conversation::disconnected(ConnectionEnd how, Time now) {
 std::optional<RequestError> Conversation::open(StreamAdmission& admission, StreamRequest request) {
   if (over_) release_stream();
   assert(!stream_);
-  auto opened = admission.open(std::move(request), *this);
+  auto opened = admission.open(std::move(request), client_, *this);
   if (!opened) return std::move(opened.error());
   stream_ = std::move(*opened);
   queue_.scope().stats().messages[MessageType::open].add();

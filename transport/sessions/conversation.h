@@ -67,7 +67,8 @@ class Conversation : public ClientOutput {
   // The connection has ended.
   void disconnected(ConnectionEnd how, Time now);
 
-  std::string peer() const override { return peer_; }
+  const ClientIdentity& client() const { return client_; }
+  std::string peer() const override { return client_.peer; }
   bool has_room() const override { return queue_.unsent() < queue_.scope().limits().unsent / 2; }
   void drop_queued() override { queue_.drop_queued(); }
   std::size_t reclaimable() const override { return queue_.reclaimable(); }
@@ -75,9 +76,8 @@ class Conversation : public ClientOutput {
   void credit_available() override {}  // WebSocket has no credit: TCP provides back-pressure
 
  protected:
-  // `peer` is the client's address.
-  Conversation(SessionScope& scope, std::string peer)
-      : queue_(scope, full_), peer_(std::move(peer)) {}
+  Conversation(SessionScope& scope, ClientIdentity client)
+      : queue_(scope, full_), client_(std::move(client)) {}
 
   // Opens a stream with this object as its output; returns the error if it is refused. Requires: no
   // stream is open, or stream_is_over() was called.
@@ -95,7 +95,7 @@ class Conversation : public ClientOutput {
   void release_stream();
 
   SessionQueue queue_;
-  const std::string peer_;
+  const ClientIdentity client_;
   StreamHandle stream_;  // after queue_: destroyed before it
   bool over_ = false;
   bool is_ending_ = false;
@@ -122,9 +122,12 @@ class WebSocketProtocol {
   virtual std::string_view path() const = 0;
   // Accepts or refuses the upgrade that `query`, a request for path(), asks for.
   virtual Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
-                                                std::string_view peer) = 0;
-  // The index of the io thread that has the stream which the request continues; nullopt: this one.
-  virtual std::optional<std::uint32_t> thread_of(const HttpQuery& /*query*/) const {
+                                                const ClientIdentity& client) = 0;
+  // The request continues a stream.
+  virtual bool resumes(const HttpQuery& /*query*/) const { return false; }
+  // The index of the io thread that has this stream; nullopt: this one.
+  virtual std::optional<std::uint32_t> thread_of(const HttpQuery& /*query*/,
+                                                 const ClientIdentity& /*client*/) const {
     return std::nullopt;
   }
   // The HTTP answer to a request for path() that was refused, here or before.

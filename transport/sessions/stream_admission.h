@@ -8,6 +8,7 @@
 #include "schemas/stream_request.h"
 #include "streams/client_output.h"
 #include "streams/stream_input.h"
+#include "transport/access/client_identity.h"
 #include "transport/websocket/request_error.h"
 
 namespace millrace {
@@ -17,18 +18,21 @@ namespace millrace {
 class StreamAdmission {
  public:
   virtual ~StreamAdmission() = default;
-  // Opens a stream. Calls `output.ready()` before it returns the handle. `output` outlives the
-  // handle.
+  // Opens a stream of the client. Calls `output.ready()` before it returns the handle. `output`
+  // outlives the handle.
   [[nodiscard]] virtual Result<StreamHandle, RequestError> open(StreamRequest request,
+                                                                const ClientIdentity& client,
                                                                 ClientOutput& output) = 0;
   // The error with which open() would refuse the request now; nullopt if it would accept it. Opens
   // nothing and reserves nothing. By default no request is refused.
-  [[nodiscard]] virtual std::optional<RequestError> refusal(const StreamRequest&) {
+  [[nodiscard]] virtual std::optional<RequestError> refusal(const StreamRequest&,
+                                                            const ClientIdentity&) {
     return std::nullopt;
   }
   // The index of the io thread that has the stream which the request continues; nullopt if this
   // thread has it, or no thread.
-  [[nodiscard]] virtual std::optional<std::uint32_t> thread_of(const StreamRequest&) const {
+  [[nodiscard]] virtual std::optional<std::uint32_t> thread_of(const StreamRequest&,
+                                                               const ClientIdentity&) const {
     return std::nullopt;
   }
 };

@@ -44,6 +44,7 @@ class Handshake final : SessionScope::Watched {
 // A client before its upgrade. The objects it refers to outlive it.
 struct Arrival {
   ClientOrigin origin;
+  std::optional<Credential> credential;  // nullopt: not known yet
   const std::vector<WebSocketProtocol*>& protocols;
   PageRules rules;
   ClientGate& gate;
@@ -57,6 +58,20 @@ std::string_view text_of(HttpFault fault, const Handshake& handshake) {
     case HttpFault::disconnected: break;
   }
   return handshake.why();
+}
+
+// Why the client is refused; nullopt once its credential is known.
+std::optional<std::string_view> identify(Arrival& arrival, const HttpQuery& query) {
+  if (arrival.credential) return std::nullopt;
+  auto credential = arrival.gate.access.identify(query);
+  if (!credential) return credential.error();
+  arrival.credential = *std::move(credential);
+  return std::nullopt;
+}
+
+ClientIdentity identity_of(const Arrival& arrival) {
+  return {.peer = std::string(arrival.origin.text()),
+          .credential = arrival.credential.value_or(Credential())};
 }
 
 RequestError no_such_path(const std::vector<WebSocketProtocol*>& protocols) {
@@ -80,10 +95,10 @@ Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& s
   if (const auto fault = arrival.origin.take_place(Clock::now()))
     return error_of(*fault, scope.retry_times().after_refusal());
   if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
-  if (const auto why = arrival.gate.tokens.refusal(query)) return unauthenticated(*why);
+  if (const auto why = identify(arrival, query)) return unauthenticated(*why);
   WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
   if (!protocol) return no_such_path(arrival.protocols);
-  return protocol->accept(query, scope, arrival.origin.text());
+  return protocol->accept(query, scope, identity_of(arrival));
 }
 
 // The answer to a request that opens no stream: a file of the page, the list of pipelines, the page
@@ -229,15 +244,18 @@ struct StreamServer::Moved {
   std::unique_ptr<TlsSession> tls;
   Share share;
   ClientOrigin origin;
+  std::optional<Credential> credential;
   Request request;
 };
 
 StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor,
-                           std::vector<WebSocketProtocol*> protocols, ClientGate& gate)
+                           std::vector<WebSocketProtocol*> protocols, ClientGate& gate,
+                           std::optional<Credential> credential)
     : scope_(scope),
       acceptor_(std::move(acceptor)),
       protocols_(std::move(protocols)),
       gate_(gate),
+      credential_(std::move(credential)),
       rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
              .origins = gate.origins},
       accepting_(scope.executor(), [this] { return accept_all(); }) {}
@@ -249,7 +267,7 @@ void StreamServer::stop_accepting() {
 
 Task<> StreamServer::serve(Socket accepted, ClientOrigin origin, Share share) {
   StreamSocket socket = server_end(std::move(accepted), gate_.tls.get());
-  Arrival arrival{std::move(origin), protocols_, rules_, gate_, std::move(share)};
+  Arrival arrival{std::move(origin), credential_, protocols_, rules_, gate_, std::move(share)};
   if (scope_.draining()) {  // accepted just before
     scope_.refuse(arrival.origin.text(), Refusal::draining, "the service is stopping");
     co_return;
@@ -257,13 +275,16 @@ Task<> StreamServer::serve(Socket accepted, ClientOrigin origin, Share share) {
   auto request = co_await read_request(scope_, socket, arrival);
   if (!request) co_return;
   const WebSocketProtocol* const protocol = protocol_of(request->query, protocols_);
-  const auto thread = protocol ? protocol->thread_of(request->query) : std::nullopt;
+  const bool resumes = protocol && protocol->resumes(request->query);
+  const auto thread = resumes && !identify(arrival, request->query)
+                          ? protocol->thread_of(request->query, identity_of(arrival))
+                          : std::nullopt;
   if (thread && *thread < siblings_.size()) {
     const Tcp version = acceptor_.local_endpoint().protocol();
     auto [descriptor, tls] = socket.release();
     siblings_[*thread]->take({version, std::move(descriptor), std::move(tls),
                               std::move(arrival.socket), std::move(arrival.origin),
-                              std::move(*request)});
+                              std::move(arrival.credential), std::move(*request)});
     co_return;
   }
   // As a task of its own, so that the memory of this one is free.
@@ -276,7 +297,9 @@ void StreamServer::take(Moved moved) {
     try {
       Socket socket(scope_.executor(), moved.protocol, moved.socket.get());
       (void)moved.socket.release();
-      Arrival arrival{std::move(moved.origin), protocols_, rules_, gate_, std::move(moved.share)};
+      Arrival arrival{
+          std::move(moved.origin), std::move(moved.credential), protocols_, rules_, gate_,
+          std::move(moved.share)};
       scope_.spawn(serve_request(scope_, StreamSocket(std::move(socket), std::move(moved.tls)),
                                  std::move(arrival), std::move(moved.request)));
     } catch (const std::exception& failure) {

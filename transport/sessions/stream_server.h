@@ -27,9 +27,10 @@ namespace millrace {
 // request. Scope, protocols and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
-  // Requires: at least one protocol; their paths differ.
+  // Requires: at least one protocol; their paths differ. `credential`: that all clients have, which
+  // then need no token.
   StreamServer(SessionScope& scope, Acceptor acceptor, std::vector<WebSocketProtocol*> protocols,
-               ClientGate& gate);
+               ClientGate& gate, std::optional<Credential> credential = {});
 
   // The servers of this listener on all io threads, by their index. A request that continues a
   // stream of another thread moves there with its connection. Call it before start().
@@ -55,6 +56,7 @@ class StreamServer {
   Acceptor acceptor_;
   const std::vector<WebSocketProtocol*> protocols_;
   ClientGate& gate_;
+  const std::optional<Credential> credential_;
   const PageRules rules_;
   std::vector<StreamServer*> siblings_;
   EndlessTask accepting_;

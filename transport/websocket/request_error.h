@@ -26,6 +26,14 @@ inline RequestError unauthenticated(std::string_view why) {
   return {.status = 401, .message = std::string(why), .reason = Refusal::unauthenticated};
 }
 
+// The error of a client that may not use the pipeline.
+inline RequestError forbidden(std::string_view pipeline) {
+  return {.status = 403,
+          .parameter = "pipeline",
+          .message = "the client may not use the pipeline " + std::string(pipeline),
+          .reason = Refusal::parameter};
+}
+
 // The code of the error, the same over WebSocket and ZeroMQ.
 constexpr ErrorCode code_of(const RequestError& error) {
   switch (error.status) {

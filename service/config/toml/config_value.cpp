@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 
 #include "service/log/printable.h"
@@ -38,6 +39,14 @@ ConfigTable convert(const toml::table& from) {
   return table;
 }
 
+// Requires: the offset is given.
+Duration since_1970(const toml::date_time& moment) {
+  const auto& [date, time, offset] = moment;
+  const std::chrono::sys_days day = std::chrono::year(date.year) / date.month / date.day;
+  return day.time_since_epoch() + std::chrono::hours(time.hour) +
+         std::chrono::minutes(time.minute - offset->minutes) + std::chrono::seconds(time.second);
+}
+
 ConfigArray convert(const toml::array& from) {
   ConfigArray array;
   for (const auto& node : from) array.push_back(convert(node));
@@ -52,11 +61,14 @@ ConfigValue convert(const toml::node& node) {
   if (const auto* whole = node.as_integer()) to.value = whole->get();
   if (const auto* number = node.as_floating_point()) to.value = number->get();
   if (const auto* text = node.as_string()) to.value = text->get();
+  if (const auto* moment = node.as_date_time(); moment && moment->get().offset)
+    to.value = since_1970(moment->get());
   return to;
 }
 
 struct Readable {
   std::string operator()(std::monostate) const { return "a date or time"; }
+  std::string operator()(Duration) const { return "a date and time"; }
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }
   std::string operator()(double number) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 
 namespace millrace {
 
@@ -21,8 +22,10 @@ using ConfigTable = std::vector<ConfigEntry>;
 
 struct ConfigValue {
   int line = 0;
-  // std::monostate: a date or a time of day, which no key accepts.
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, ConfigArray, ConfigTable>
+  // Duration: a moment, since 1970. std::monostate: a date or a time without an offset, which no
+  // key accepts.
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, Duration, ConfigArray,
+               ConfigTable>
       value;
 };
 

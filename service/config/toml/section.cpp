@@ -230,6 +230,12 @@ std::size_t Section::bytes(std::string_view key, std::size_t fallback, std::size
   return fallback;
 }
 
+std::optional<Duration> Section::moment(std::string_view key) {
+  const auto* value =
+      find_as<Duration>(key, "must be a date and time with its offset, like 2027-01-01T00:00:00Z");
+  return value != nullptr ? std::optional(*value) : std::nullopt;
+}
+
 std::vector<std::pair<std::string, std::string>> Section::named_texts(std::string_view key,
                                                                       std::string_view allowed) {
   const auto* table = find_as<ConfigTable>(key, allowed);
@@ -312,7 +318,8 @@ void Section::wrong(std::string_view key, const std::string& allowed) {
   const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
   const bool absent = found == table_->end();
   findings_->error = findings_->file + ":" + std::to_string(absent ? line_ : found->value.line) +
-                     ": key '" + path(key) + "'" + (absent ? "" : " = " + readable(found->value)) +
+                     ": key '" + path(key) + "'" +
+                     (absent || !findings_->repeats_values ? "" : " = " + readable(found->value)) +
                      ": " + allowed;
 }
 

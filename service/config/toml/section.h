@@ -21,7 +21,8 @@ namespace millrace {
 struct Findings {
   std::string file;
   std::optional<std::string> error;
-  std::string unknown{};  // the key of the error, without its table, if the key is unknown
+  bool repeats_values = true;  // false: values may be secrets, and are in no error
+  std::string unknown{};       // the key of the error, without its table, if the key is unknown
   std::set<std::pair<std::string, std::string>> known{};  // the keys asked for, as (key, table)
 
   // The error. If other tables have the unknown key, it names these tables first. `elsewhere` has
@@ -64,6 +65,8 @@ class Section {
   Duration time(std::string_view key, Duration fallback, Duration least, Duration most);
   std::size_t bytes(std::string_view key, std::size_t fallback, std::size_t least,
                     std::size_t most);
+  // A date with its time and offset, as the time since 1970; nullopt if the key is absent.
+  std::optional<Duration> moment(std::string_view key);
 
   // A table of strings with names of any kind, as (name, string).
   std::vector<std::pair<std::string, std::string>> named_texts(std::string_view key,

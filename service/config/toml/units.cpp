@@ -62,6 +62,14 @@ std::optional<std::size_t> parse_bytes(std::string_view text) {
   return static_cast<std::size_t>(*value);
 }
 
+std::optional<double> parse_rate(std::string_view text) {
+  double rate = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
+  if (error != std::errc{} || unit != "/s" || !(rate >= 0.001 && rate <= 1e6)) return std::nullopt;
+  return rate;
+}
+
 std::string readable(Duration time) {
   return time == Duration(0) ? "0s" : print(time.count(), times);
 }

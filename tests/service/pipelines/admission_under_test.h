@@ -55,7 +55,7 @@ dim = 3
   }
 
   struct Client {
-    explicit Client(SessionScope& scope) : outbox(scope, "") {}
+    explicit Client(SessionScope& scope) : outbox(scope, {}) {}
     // Reads the queued messages, and those that follow when they are written.
     std::vector<std::string> received() {
       std::vector<std::string> messages;
@@ -74,9 +74,9 @@ dim = 3
     std::optional<RequestError> error;
   };
 
-  Client& open(StreamRequest request = {}) {
+  Client& open(StreamRequest request = {}, const ClientIdentity& identity = {}) {
     Client& client = clients.emplace_back(scope);
-    auto opened = admission->open(std::move(request), client.outbox);
+    auto opened = admission->open(std::move(request), identity, client.outbox);
     if (opened)
       client.stream = std::move(*opened);
     else

@@ -42,8 +42,8 @@ struct ThreadUnderTest {
     open("large", 40'000);
   }
   void open(std::string name, std::size_t bytes) {
-    outboxes.emplace_back(scope, "");
-    auto opened = thread->admission().open({.id = std::move(name)}, outboxes.back());
+    outboxes.emplace_back(scope, ClientIdentity());
+    auto opened = thread->admission().open({.id = std::move(name)}, {}, outboxes.back());
     REQUIRE(opened.has_value());
     const std::vector<std::byte> some(bytes);
     streams.push_back(std::move(*opened));
@@ -123,7 +123,7 @@ TEST_CASE("streams continue during a notice, and the drain continues when no str
   CHECK(t.goaways() == 1);  // the other stream receives it half an hour later
   CHECK_FALSE(t.ended(0));
   CHECK_FALSE(t.ended(1));
-  CHECK(t.thread->admission().open({}, t.outboxes.front()).error().reason == Refusal::draining);
+  CHECK(t.thread->admission().open({}, {}, t.outboxes.front()).error().reason == Refusal::draining);
   t.streams.clear();
   t.run();
   CHECK(drained);
@@ -168,8 +168,8 @@ TEST_CASE("the largest stream of the chosen thread is evicted, and the log names
 
 TEST_CASE("if memory is short the messages of an ended stream that waits are dropped") {
   ThreadUnderTest t;
-  t.outboxes.emplace_back(t.scope, "");
-  auto opened = t.thread->admission().open({.id = "ended", .resume = true}, t.outboxes.back());
+  t.outboxes.emplace_back(t.scope, ClientIdentity());
+  auto opened = t.thread->admission().open({.id = "ended", .resume = true}, {}, t.outboxes.back());
   REQUIRE(opened.has_value());
   (*opened)->frames(std::vector<std::byte>(8), Clock::now());
   (*opened)->fail(ErrorCode::values, "", Clock::now());

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 TEST_CASE("the error that a request would get is known without a stream, and reserves nothing") {
   AdmissionUnderTest d(3);
   const auto refusal = [&](StreamRequest request) {
-    const auto error = d.admission->refusal(request);
+    const auto error = d.admission->refusal(request, {});
     return error ? error->message : "none";
   };
   CHECK_THAT(refusal({.pipeline = "other"}), Contains("there are: default, features"));

@@ -191,7 +191,7 @@ TEST_CASE_METHOD(ResumeTest,
   CHECK(status(open({.pipeline = "features", .id = "new"})) == 503);
   disconnect(oldest);
   disconnect(other);
-  CHECK_FALSE(admission->refusal({.pipeline = "features"}));
+  CHECK_FALSE(admission->refusal({.pipeline = "features"}, {}));
   CHECK(stats().detached.value() == 1);
   CHECK(status(open({.pipeline = "features", .id = "new"})) == 101);
   run();
@@ -211,13 +211,13 @@ TEST_CASE_METHOD(ResumeTest, "a new stream that needs a slot and a connection en
   send_row(second);
   answer(worker);
   disconnect(features);
-  CHECK(admission->refusal({})->message == "the pipeline has no free slot for another stream");
+  CHECK(admission->refusal({}, {})->message == "the pipeline has no free slot for another stream");
   CHECK(status(open({.id = "new"})) == 503);
   CHECK(shared.names.find("features"));
   CHECK(shared.connections.taken() == 3);
   disconnect(first);
   disconnect(second);
-  CHECK_FALSE(admission->refusal({}));
+  CHECK_FALSE(admission->refusal({}, {}));
   CHECK(status(open({.id = "new"})) == 101);
   CHECK_FALSE(shared.names.find("first"));
   CHECK(shared.names.find("second"));
@@ -233,7 +233,7 @@ TEST_CASE_METHOD(ResumeTest, "the error of a request with a token is known and c
     return StreamRequest{.id = std::move(name), .resume = true, .resumption = std::move(from)};
   };
   const auto refusal = [&](const StreamRequest& asked) {
-    const auto error = admission->refusal(asked);
+    const auto error = admission->refusal(asked, {});
     return error ? error->status : 101;
   };
   CHECK(refusal(request("kitchen", "short")) == 400);
@@ -272,7 +272,7 @@ TEST_CASE_METHOD(ResumeTest,
       {.name = "kitchen", .pipeline = "default", .tenant = {}}, wall_clock());
   StreamRequest request{.id = "kitchen", .resume = true, .resumption = Resumption{}};
   request.resumption->token = newer;
-  CHECK_FALSE(admission->refusal(request));
+  CHECK_FALSE(admission->refusal(request, {}));
   CHECK(first.received().empty());
   const auto again = ready(resume("kitchen", newer));
   CHECK(again.resumed == false);
@@ -309,10 +309,10 @@ TEST_CASE_METHOD(ResumeTest, "the thread of a stream is found by its name") {
   Client& first = open_resumable("kitchen");
   send_row(first);
   const StreamRequest request{.id = "kitchen", .resume = true, .resumption = Resumption{}};
-  CHECK(admission->thread_of(request) == std::nullopt);
+  CHECK(admission->thread_of(request, {}) == std::nullopt);
   ReturnBox others{io, 10, [](std::vector<Returned>&) {}};
   const ThreadAdmission elsewhere(pipelines, {shared, others, *logged.log, 1, 2, nullptr});
-  CHECK(elsewhere.thread_of(request) == 0);
+  CHECK(elsewhere.thread_of(request, {}) == 0);
 }
 
 TEST_CASE_METHOD(ResumeTest, "a refused request changes nothing for the stream that waits") {

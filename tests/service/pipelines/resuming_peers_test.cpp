@@ -67,8 +67,8 @@ struct Service : AdmissionUnderTest {
   TransportStats peer_stats;
   cp::Encoder encoder;
   RetryTimes retry_times;
-  AcceptedTokens tokens;
-  PeerContext context{*admission, encoder, limits, peer_stats, retry_times, tokens};
+  ClientAccess access;
+  PeerContext context{*admission, encoder, limits, peer_stats, retry_times, access};
   std::deque<Client> peers;
 };
 

@@ -20,7 +20,7 @@ namespace {
 class Talk final : public Conversation {
  public:
   Talk(SessionScope& scope, StreamAdmission& admission)
-      : Conversation(scope, "127.0.0.1:1"), admission_(admission) {}
+      : Conversation(scope, {.peer = "127.0.0.1:1"}), admission_(admission) {}
 
   void received(const Connection::Message& message) override {
     const std::string_view text = message.text();

@@ -40,7 +40,8 @@ struct ScarcityFixture : ServerFixture {
 // Accepts each stream, then fails to allocate it.
 class ScarceAdmission final : public StreamAdmission {
  public:
-  Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
+  Result<StreamHandle, RequestError> open(StreamRequest, const ClientIdentity&,
+                                          ClientOutput& output) override {
     scarcity.emplace(2'000);
     return StreamHandle(new EchoStream(output, lost));
   }
@@ -112,7 +113,7 @@ TEST_CASE_METHOD(ServerFixture,
   const Answer answer{Answer::Kind::text, std::string(5'000, 'x')};
   for (std::size_t nth = 1; nth < 8; ++nth) {
     INFO(nth);
-    MillraceV1Conversation outbox(scope, "127.0.0.1:1");
+    MillraceV1Conversation outbox(scope, {.peer = "127.0.0.1:1"});
     SessionQueue& queue = outbox.queue();
     try {
       const test::FailingAllocation failing(nth);

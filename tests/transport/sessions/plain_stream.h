@@ -36,7 +36,8 @@ class PlainAdmission final : public StreamAdmission {
   PlainAdmission(const Spec& spec, std::uint64_t limit, const ClientFormat& format = {},
                  const FrameType& type = {})
       : spec_(spec), limit_(limit), format_(format), type_(type) {}
-  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
+  Result<StreamHandle, RequestError> open(StreamRequest request, const ClientIdentity&,
+                                          ClientOutput& output) override {
     streams.push_back(std::make_unique<PlainStream>(spec_, limit_, output, format_, type_));
     output.ready({.stream = "s",
                   .pipeline = request.pipeline,

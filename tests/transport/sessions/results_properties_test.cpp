@@ -104,7 +104,7 @@ class WebSocketWay final : public Way {
   ClientGate gate_{.sockets = Budget(10)};
   SessionScope scope_{context_.get_executor(), limits_, stats_};
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
-  MillraceV1Conversation outbox_{scope_, ""};
+  MillraceV1Conversation outbox_{scope_, {}};
   MemoryConnection client_{context_.get_executor()};
 };
 
@@ -162,8 +162,8 @@ class ZeromqWay final : public Way {
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
   test::MemoryWire wire_;
   RetryTimes retry_times_;
-  AcceptedTokens tokens_;
-  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_, tokens_};
+  ClientAccess access_;
+  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_, access_};
   ClientPeer peer_{wire_, context_, now_};
 };
 

@@ -127,8 +127,8 @@ TEST_CASE_METHOD(PageFixture, "a listed page of another origin may read answers,
 }
 
 TEST_CASE_METHOD(PageFixture, "with a list of tokens a client needs one of them") {
-  gate.tokens.replace(
-      std::make_shared<const TokenList>(*TokenList::parse(to_hex(digest_of("secret")) + " alice")));
+  gate.access.replace({.tokens = std::make_shared<const TokenList>(
+                           *TokenList::parse(to_hex(digest_of("secret")) + " alice"))});
   const auto status = [this](const std::string& fields) {
     return send(request("/v1/stream", fields) + "\x88\x80\x01\x02\x03\x04").substr(9, 3);
   };
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(PageFixture, "with a list of tokens a client needs one of them"
 }
 
 TEST_CASE_METHOD(PageFixture, "the page and health checks need no token, and other requests do") {
-  gate.tokens.replace(std::make_shared<const TokenList>());
+  gate.access.replace({.tokens = std::make_shared<const TokenList>()});
   CHECK_THAT(get("/"), StartsWith("HTTP/1.1 200 OK") && EndsWith("<p>try"));
   CHECK_THAT(get("/livez"), StartsWith("HTTP/1.1 200 OK"));
   for (const char* path : {"/v1/pipelines", "/v1/stream", "/none"})
@@ -158,7 +158,7 @@ TEST_CASE_METHOD(PageFixture, "the page and health checks need no token, and oth
 }
 
 TEST_CASE_METHOD(PageFixture, "a listed page of another origin may send a token in a field") {
-  gate.tokens.replace(std::make_shared<const TokenList>());
+  gate.access.replace({.tokens = std::make_shared<const TokenList>()});
   const auto asked = [this](const std::string& origin) {
     return send("OPTIONS /v1/pipelines HTTP/1.1\r\nHost: localhost\r\nOrigin: " + origin +
                 "\r\nAccess-Control-Request-Method: GET\r\n"

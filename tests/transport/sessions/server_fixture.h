@@ -58,7 +58,8 @@ class EchoStream final : public test::QuietStream {
 
 class EchoAdmission final : public StreamAdmission {
  public:
-  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
+  Result<StreamHandle, RequestError> open(StreamRequest request, const ClientIdentity&,
+                                          ClientOutput& output) override {
     requests.push_back(request);
     if (request.pipeline == "stereo" && request.channel)
       return RequestError{.status = 415, .parameter = "channel", .message = "has 2 channels"};
@@ -74,7 +75,9 @@ class EchoAdmission final : public StreamAdmission {
     output.ready({.stream = name, .pipeline = request.pipeline, .frame_bytes = 2});
     return StreamHandle(new EchoStream(output, lost, work));
   }
-  std::optional<RequestError> refusal(const StreamRequest&) override { return refuses; }
+  std::optional<RequestError> refusal(const StreamRequest&, const ClientIdentity&) override {
+    return refuses;
+  }
   std::vector<std::string> lost;
   std::vector<StreamRequest> requests;
   std::optional<RequestError> refuses;  // the answer to refusal()

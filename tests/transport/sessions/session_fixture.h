@@ -87,7 +87,8 @@ inline void StreamLog::pause(bool paused) {
 class LoggingAdmission final : public StreamAdmission {
  public:
   explicit LoggingAdmission(StreamLog& log) : log_(log) {}
-  Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput&) override {
+  Result<StreamHandle, RequestError> open(StreamRequest, const ClientIdentity&,
+                                          ClientOutput&) override {
     return StreamHandle(new LoggingStream(log_));
   }
 
@@ -149,7 +150,7 @@ struct SessionFixture {
   SessionScope scope{context.get_executor(), limits, stats,
                      [this](std::string_view what) { reports.emplace_back(what); }};
   LoggingAdmission admission{stream};
-  MillraceV1Conversation outbox{scope, ""};
+  MillraceV1Conversation outbox{scope, {}};
   MemoryConnection client{context.get_executor()};
 };
 

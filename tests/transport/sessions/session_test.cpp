@@ -217,7 +217,7 @@ TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not
 }
 
 TEST_CASE_METHOD(SessionFixture, "a client is read again when half of a full queue is sent") {
-  MillraceV1Conversation outbox_of_another(scope, "");
+  MillraceV1Conversation outbox_of_another(scope, {});
   const std::string answer = '"' + std::string(16 * 1024, 'x') + '"';
   for (int i = 0; i < 4; ++i) outbox_of_another.result({}, {Answer::Kind::json, answer});
   for (int i = 0; i < 3; ++i) {
@@ -271,7 +271,7 @@ TEST_CASE_METHOD(SessionFixture, "unsent messages to a lost client do not count 
 
 TEST_CASE_METHOD(SessionFixture, "messages in an outbox no longer count when it is destroyed") {
   {
-    MillraceV1Conversation other(scope, "");
+    MillraceV1Conversation other(scope, {});
     other.flushed(7, 0);
     CHECK(stats.send_buffer.value() > 0);
   }

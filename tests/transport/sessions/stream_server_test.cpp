@@ -224,7 +224,7 @@ TEST_CASE_METHOD(ServerFixture, "the path of a request chooses among the protoco
   struct Refusing final : WebSocketProtocol {
     std::string_view path() const override { return "/v1/other"; }
     Result<Accepted, RequestError> accept(const HttpQuery&, SessionScope&,
-                                          std::string_view) override {
+                                          const ClientIdentity&) override {
       return RequestError{.status = 409, .message = "asked"};
     }
   } other;

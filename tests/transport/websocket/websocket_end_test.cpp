@@ -35,7 +35,7 @@ struct LongResultsFixture {
     const auto connection =
         co_await accept_websocket(std::move(socket), std::move(upgrade), std::string(), 1024);
     LoggingAdmission admission(stream);
-    MillraceV1Conversation outbox(scope, "");
+    MillraceV1Conversation outbox(scope, ClientIdentity());
     (void)outbox.open(admission, {});
     for (int i = 0; i < results; ++i)
       outbox.result({.flags = 0}, {Answer::Kind::json, std::string(beyond_kernel, '1')});

@@ -16,10 +16,12 @@ constexpr std::uint64_t finalize_mark = 1;
 
 }  // namespace
 
-DeepgramConversation::DeepgramConversation(SessionScope& scope, std::string peer,
+DeepgramConversation::DeepgramConversation(SessionScope& scope, ClientIdentity client,
                                            const ListenSettings::Reports& reports,
                                            std::string request_id)
-    : Conversation(scope, std::move(peer)), reports_(reports), request_id_(std::move(request_id)) {
+    : Conversation(scope, std::move(client)),
+      reports_(reports),
+      request_id_(std::move(request_id)) {
   follows_rows_ = true;
 }
 

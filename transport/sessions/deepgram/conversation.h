@@ -20,7 +20,7 @@ namespace millrace {
 class DeepgramConversation final : public Conversation {
  public:
   // The caller calls open() next.
-  DeepgramConversation(SessionScope& scope, std::string peer,
+  DeepgramConversation(SessionScope& scope, ClientIdentity client,
                        const ListenSettings::Reports& reports, std::string request_id);
 
   using Conversation::open;

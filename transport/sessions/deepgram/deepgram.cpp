@@ -41,16 +41,16 @@ RequestError translated(RequestError error) {
 // endpoints, and know no answer that there are none.
 Result<WebSocketProtocol::Accepted, RequestError> Deepgram::accept(const HttpQuery& query,
                                                                    SessionScope& scope,
-                                                                   std::string_view peer) {
+                                                                   const ClientIdentity& client) {
   auto upgrade = parse_upgrade(query, "token");
   if (!upgrade) return std::move(upgrade.error());
   auto settings = parse_listen_target(query.target, pipelines_);
   if (!settings) return std::move(settings.error());
   StreamRequest& request = settings->request;
-  const auto refused = admission_.refusal(request);
+  const auto refused = admission_.refusal(request, client);
   if (refused && refused->parameter == "endpoint") request.ends = {.by = SegmentEnds::By::client};
-  auto conversation = std::make_unique<DeepgramConversation>(scope, std::string(peer),
-                                                             settings->reports, request_id(scope));
+  auto conversation =
+      std::make_unique<DeepgramConversation>(scope, client, settings->reports, request_id(scope));
   if (auto error = conversation->open(admission_, std::move(request)))
     return translated(std::move(*error));
   return Accepted{std::move(*upgrade), std::move(conversation), longest_vendor_message};

@@ -16,8 +16,8 @@ namespace millrace {
 // connection ends with the stream. Confined to one thread.
 class MillraceV1Conversation final : public Conversation {
  public:
-  MillraceV1Conversation(SessionScope& scope, std::string peer)
-      : Conversation(scope, std::move(peer)) {}
+  MillraceV1Conversation(SessionScope& scope, ClientIdentity client)
+      : Conversation(scope, std::move(client)) {}
 
   std::optional<RequestError> open(StreamAdmission& admission, StreamRequest request);
   void received(const Connection::Message& message) override;

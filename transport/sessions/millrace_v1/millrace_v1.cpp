@@ -30,10 +30,12 @@ Result<StreamRequest, RequestError> read_request(const HttpQuery& query) {
 
 }  // namespace
 
-std::optional<std::uint32_t> MillraceV1::thread_of(const HttpQuery& query) const {
-  if (resume_token(query).empty()) return std::nullopt;
+bool MillraceV1::resumes(const HttpQuery& query) const { return !resume_token(query).empty(); }
+
+std::optional<std::uint32_t> MillraceV1::thread_of(const HttpQuery& query,
+                                                   const ClientIdentity& client) const {
   const auto request = read_request(query);
-  return request ? admission_.thread_of(*request) : std::nullopt;
+  return request ? admission_.thread_of(*request, client) : std::nullopt;
 }
 
 // Errors of the parameters are reported for a valid upgrade, and for a request without one: a
@@ -41,16 +43,16 @@ std::optional<std::uint32_t> MillraceV1::thread_of(const HttpQuery& query) const
 // a request.
 Result<WebSocketProtocol::Accepted, RequestError> MillraceV1::accept(const HttpQuery& query,
                                                                      SessionScope& scope,
-                                                                     std::string_view peer) {
+                                                                     const ClientIdentity& client) {
   auto request = read_request(query);
   auto upgrade = parse_upgrade(query, subprotocol);
   if (!upgrade && !is_question(query)) return std::move(upgrade.error());
   if (!request) return std::move(request.error());
   if (!upgrade) {
-    auto refused = admission_.refusal(*request);
+    auto refused = admission_.refusal(*request, client);
     return std::move(refused ? *refused : upgrade.error());
   }
-  auto conversation = std::make_unique<MillraceV1Conversation>(scope, std::string(peer));
+  auto conversation = std::make_unique<MillraceV1Conversation>(scope, client);
   if (auto refused = conversation->open(admission_, std::move(*request)))
     return std::move(*refused);
   return Accepted{std::move(*upgrade), std::move(conversation)};

@@ -15,8 +15,10 @@ class MillraceV1 final : public WebSocketProtocol {
 
   std::string_view path() const override { return stream_path; }
   Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
-                                        std::string_view peer) override;
-  std::optional<std::uint32_t> thread_of(const HttpQuery& query) const override;
+                                        const ClientIdentity& client) override;
+  bool resumes(const HttpQuery& query) const override;
+  std::optional<std::uint32_t> thread_of(const HttpQuery& query,
+                                         const ClientIdentity& client) const override;
 
  private:
   StreamAdmission& admission_;

@@ -55,9 +55,9 @@ constexpr std::array<EventType, 7> events{
 
 }  // namespace
 
-OpenAiConversation::OpenAiConversation(SessionScope& scope, std::string peer,
+OpenAiConversation::OpenAiConversation(SessionScope& scope, ClientIdentity client,
                                        StreamAdmission& admission, SessionSettings settings)
-    : Conversation(scope, std::move(peer)),
+    : Conversation(scope, std::move(client)),
       admission_(admission),
       id_(scope.new_id()),
       settings_(std::move(settings)) {
@@ -140,7 +140,7 @@ void OpenAiConversation::update(std::string_view text, Time now) {
   const SessionSettings before = settings_;
   auto wrong = settings_.update(member_text(text, "session"));
   if (!wrong)
-    if (const auto refused = settings_.settle(admission_))
+    if (const auto refused = settings_.settle(admission_, client()))
       wrong = SessionSettings::fault_of(*refused);
   if (wrong) {
     settings_ = before;

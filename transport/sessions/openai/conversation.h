@@ -19,7 +19,7 @@ namespace millrace {
 class OpenAiConversation final : public Conversation, UtteranceEvents {
  public:
   // `admission` outlives it. Sends `session.created`.
-  OpenAiConversation(SessionScope& scope, std::string peer, StreamAdmission& admission,
+  OpenAiConversation(SessionScope& scope, ClientIdentity client, StreamAdmission& admission,
                      SessionSettings settings);
 
   void received(const Connection::Message& message) override;

@@ -20,19 +20,18 @@ std::string model_in(std::string_view target) {
 
 Result<WebSocketProtocol::Accepted, RequestError> OpenAi::accept(const HttpQuery& query,
                                                                  SessionScope& scope,
-                                                                 std::string_view peer) {
+                                                                 const ClientIdentity& client) {
   auto upgrade = parse_upgrade(query, "realtime");
   if (!upgrade) return std::move(upgrade.error());
   SessionSettings settings(pipelines_, model_in(query.target));
   // A pipeline of features has no session of audio, but its settings may be asked for.
-  auto refused = settings.settle(admission_);
+  auto refused = settings.settle(admission_, client);
   if (refused && refused->parameter == "options")
     return RequestError{.parameter = "model", .message = "must be text of at most 4 KiB"};
   if (refused && refused->parameter != "format") return std::move(*refused);
-  return Accepted{
-      std::move(*upgrade),
-      std::make_unique<OpenAiConversation>(scope, std::string(peer), admission_, settings),
-      longest_vendor_message};
+  return Accepted{std::move(*upgrade),
+                  std::make_unique<OpenAiConversation>(scope, client, admission_, settings),
+                  longest_vendor_message};
 }
 
 HttpAnswer OpenAi::answer(const RequestError& error, SessionScope&) const {

@@ -18,7 +18,7 @@ class OpenAi final : public WebSocketProtocol {
 
   std::string_view path() const override { return "/v1/realtime"; }
   Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
-                                        std::string_view peer) override;
+                                        const ClientIdentity& client) override;
   HttpAnswer answer(const RequestError& error, SessionScope& scope) const override;
 
  private:

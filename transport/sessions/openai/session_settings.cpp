@@ -127,12 +127,13 @@ std::optional<Fault> SessionSettings::update_detection(std::string_view detectio
   return std::nullopt;
 }
 
-std::optional<RequestError> SessionSettings::settle(StreamAdmission& admission) {
+std::optional<RequestError> SessionSettings::settle(StreamAdmission& admission,
+                                                    const ClientIdentity& client) {
   has_detector_ = true;
-  auto refused = admission.refusal(request());
+  auto refused = admission.refusal(request(), client);
   if (!refused || refused->parameter != "endpoint") return refused;
   has_detector_ = false;
-  return admission.refusal(request());
+  return admission.refusal(request(), client);
 }
 
 std::optional<Fault> SessionSettings::fault_of(const RequestError& refused) {

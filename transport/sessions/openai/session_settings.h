@@ -29,7 +29,7 @@ class SessionSettings {
   std::optional<Fault> update(std::string_view session);
   // Finds out whether the pipeline can detect speech: a detection that it does not have is not in
   // force. Returns why no stream can be opened now with these settings.
-  std::optional<RequestError> settle(StreamAdmission& admission);
+  std::optional<RequestError> settle(StreamAdmission& admission, const ClientIdentity& client);
   bool detects_voice() const { return ends().by == SegmentEnds::By::voice; }
 
   // The member of the settings that a refused stream is about; nullopt if it is about none.

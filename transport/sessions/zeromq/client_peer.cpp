@@ -76,8 +76,9 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                                  .message = "a stream with this number is open already"});
     return;
   }
-  if (const auto why = context_.tokens.refusal(open.token.value_or("")))
-    return refuse(open, unauthenticated(*why));
+  auto credential = context_.access.identify(open.token.value_or(""));
+  if (!credential) return refuse(open, unauthenticated(credential.error()));
+  const ClientIdentity client{.peer = wire_.address(), .credential = *std::move(credential)};
   if (streams_.size() >= max_streams)
     return refuse(open, {.status = 503,
                          .message = "a connection can have at most 1024 streams",
@@ -85,7 +86,7 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());
-  if (context_.admission.thread_of(*request))
+  if (context_.admission.thread_of(*request, client))
     return refuse(open, {.status = 409,
                          .parameter = "resume",
                          .message = "the stream was opened over another transport",
@@ -93,7 +94,7 @@ void ClientPeer::open(const cp::Open& open, Time now) {
   auto made = std::make_unique<PeerStream>(open.stream, outbox_, context_);
   // Inserted before open(): its messages are queued in the outbox with the stream's address.
   PeerStream& stream = *streams_.emplace(open.stream, std::move(made)).first->second;
-  auto input = context_.admission.open(std::move(*request), stream);
+  auto input = context_.admission.open(std::move(*request), client, stream);
   if (!input) {
     streams_.erase(open.stream);
     return refuse(open, input.error());

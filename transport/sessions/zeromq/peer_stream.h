@@ -5,7 +5,7 @@
 
 #include "streams/client_output.h"
 #include "streams/stream_input.h"
-#include "transport/access/accepted_tokens.h"
+#include "transport/access/client_access.h"
 #include "transport/net/limits.h"
 #include "transport/net/retry_times.h"
 #include "transport/net/stats.h"
@@ -22,7 +22,7 @@ struct PeerContext {
   const ConnectionLimits& limits;
   TransportStats& stats;
   RetryTimes& retry_times;
-  const AcceptedTokens& tokens;
+  const ClientAccess& access;
 };
 
 // One of the streams of a ZeroMQ client. Checks the positions of the frames, enforces the credit,

@@ -77,7 +77,7 @@ ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding,
     : Watched(scope),
       scope_(scope),
       decoder_(scope.limits().message + zeromq_envelope),
-      context_{admission, encoder_, scope.limits(), stats_, retry_times_, gate.tokens},
+      context_{admission, encoder_, scope.limits(), stats_, retry_times_, gate.access},
       ended_(scope.executor()),
       router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,
               socket_stats_) {}

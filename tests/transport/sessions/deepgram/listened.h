@@ -18,12 +18,14 @@ namespace millrace {
 // Refuses the requests of a kind.
 class ListenAdmission final : public StreamAdmission {
  public:
-  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
-    if (auto refused = refusal(request)) return std::move(*refused);
+  Result<StreamHandle, RequestError> open(StreamRequest request, const ClientIdentity& client,
+                                          ClientOutput& output) override {
+    if (auto refused = refusal(request, client)) return std::move(*refused);
     requests.push_back(request);
-    return streams.open(std::move(request), output);
+    return streams.open(std::move(request), client, output);
   }
-  std::optional<RequestError> refusal(const StreamRequest& request) override {
+  std::optional<RequestError> refusal(const StreamRequest& request,
+                                      const ClientIdentity&) override {
     if (!has_detector && request.ends.by == SegmentEnds::By::voice)
       return RequestError{.status = 415, .parameter = "endpoint", .message = "no detector"};
     return refuses;
@@ -47,7 +49,7 @@ struct DeepgramProtocol {
                                {"Sec-WebSocket-Version", "13"},
                                {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}}};
     if (!subprotocol.empty()) query.fields.emplace_back("Sec-WebSocket-Protocol", subprotocol);
-    auto result = protocol.accept(query, scope, "127.0.0.1:1");
+    auto result = protocol.accept(query, scope, {.peer = "127.0.0.1:1"});
     if (!result) {
       body = protocol.answer(result.error(), scope).body;
       return result.error().status;

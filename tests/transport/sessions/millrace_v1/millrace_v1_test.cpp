@@ -20,7 +20,7 @@ struct UpgradeFixture : ServerFixture {
                                {"Sec-WebSocket-Version", "13"},
                                {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}}};
     if (upgrades) query.fields.emplace_back("Upgrade", "websocket");
-    const auto accepted = protocol.accept(query, scope, "127.0.0.1:1");
+    const auto accepted = protocol.accept(query, scope, {.peer = "127.0.0.1:1"});
     return accepted ? 101 : accepted.error().status;
   }
 };

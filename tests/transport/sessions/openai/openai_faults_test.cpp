@@ -24,7 +24,7 @@ struct Upgrading {
                                {"Sec-WebSocket-Version", "13"},
                                {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}}};
     if (!subprotocol.empty()) query.fields.emplace_back("Sec-WebSocket-Protocol", subprotocol);
-    const auto accepted = protocol.accept(query, scope, "127.0.0.1:1");
+    const auto accepted = protocol.accept(query, scope, {.peer = "127.0.0.1:1"});
     return accepted ? 101 : accepted.error().status;
   }
 

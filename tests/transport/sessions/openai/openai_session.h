@@ -16,12 +16,14 @@ namespace millrace {
 // Refuses the requests of a kind.
 class ChoosyAdmission final : public StreamAdmission {
  public:
-  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
-    if (auto refused = refusal(request)) return std::move(*refused);
+  Result<StreamHandle, RequestError> open(StreamRequest request, const ClientIdentity& client,
+                                          ClientOutput& output) override {
+    if (auto refused = refusal(request, client)) return std::move(*refused);
     requests.push_back(request);
-    return streams.open(std::move(request), output);
+    return streams.open(std::move(request), client, output);
   }
-  std::optional<RequestError> refusal(const StreamRequest& request) override {
+  std::optional<RequestError> refusal(const StreamRequest& request,
+                                      const ClientIdentity&) override {
     if ((!has_detector || request.pipeline == "music") && request.ends.by == SegmentEnds::By::voice)
       return RequestError{.status = 415, .parameter = "endpoint", .message = "no detector"};
     if (request.rate == 7)
@@ -40,7 +42,7 @@ struct OpenAiSession {
   explicit OpenAiSession(bool detects = false) {
     SessionSettings settings(pipelines, "");
     if (!detects) (void)settings.update(R"({"audio":{"input":{"turn_detection":null}}})");
-    talk.emplace(scope, "127.0.0.1:1", admission, settings);
+    talk.emplace(scope, ClientIdentity{.peer = "127.0.0.1:1"}, admission, settings);
     scope.spawn(run_session(scope, gate, client, *talk));
     settle();
   }

@@ -43,8 +43,8 @@ struct Again {
   test::PlainAdmission admission{{.size = 10}, 100};
   test::MemoryWire wire;
   RetryTimes retry_times;
-  AcceptedTokens tokens;
-  PeerContext context{admission, encoder, limits, stats, retry_times, tokens};
+  ClientAccess access;
+  PeerContext context{admission, encoder, limits, stats, retry_times, access};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, context, now};
 };

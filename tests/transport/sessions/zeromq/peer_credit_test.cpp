@@ -24,7 +24,7 @@ class CreditPlay {
     width_ = audio_.draw(1, 800);
     limit_ = width_ + audio_.draw(0, 1) * audio_.draw(0, 20'000);
     admission_.emplace(Spec{.size = width_}, limit_, format_, type_);
-    context_.emplace(PeerContext{*admission_, encoder_, limits_, stats_, retry_times_, tokens_});
+    context_.emplace(PeerContext{*admission_, encoder_, limits_, stats_, retry_times_, access_});
     peer_.emplace(wire_, *context_, now_);
     peer_->received(cp::ToService(cp::Open{.stream = 7}), now_);
   }
@@ -102,7 +102,7 @@ class CreditPlay {
   cp::Encoder encoder_;
   test::MemoryWire wire_;
   RetryTimes retry_times_;
-  AcceptedTokens tokens_;
+  ClientAccess access_;
   std::optional<test::PlainAdmission> admission_;
   std::optional<PeerContext> context_;
   Time now_{std::chrono::hours(1)};

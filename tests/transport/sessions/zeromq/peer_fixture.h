@@ -191,7 +191,8 @@ class RecordingStream final : public QuietStream {
 // of format=opus are packets.
 class RecordingAdmission final : public StreamAdmission {
  public:
-  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& outbox) override {
+  Result<StreamHandle, RequestError> open(StreamRequest request, const ClientIdentity&,
+                                          ClientOutput& outbox) override {
     if (error) return *error;
     requests.push_back(request);
     RecordedStream& stream = streams.emplace_back();
@@ -213,7 +214,8 @@ class RecordingAdmission final : public StreamAdmission {
     return StreamHandle(new RecordingStream(stream));
   }
 
-  std::optional<std::uint32_t> thread_of(const StreamRequest& request) const override {
+  std::optional<std::uint32_t> thread_of(const StreamRequest& request,
+                                         const ClientIdentity&) const override {
     return request.resumption ? thread : std::nullopt;
   }
 
@@ -267,8 +269,8 @@ struct PeerFixture {
   RecordingAdmission admission;
   MemoryWire wire;
   RetryTimes retry_times;
-  AcceptedTokens tokens;
-  PeerContext context{admission, encoder, limits, stats, retry_times, tokens};
+  ClientAccess access;
+  PeerContext context{admission, encoder, limits, stats, retry_times, access};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, context, now};
 };

@@ -266,8 +266,8 @@ class PeerPlay {
   ConnectionLimits limits_;
   TransportStats stats_;
   RetryTimes retry_times_;
-  AcceptedTokens tokens_;
-  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_, tokens_};
+  ClientAccess access_;
+  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_, access_};
   Time now_{std::chrono::hours(1)};
   std::array<Client, 3> clients_;
 };

@@ -50,8 +50,8 @@ TEST_CASE_METHOD(PeerFixture, "a peer whose streams are refused may open further
 }
 
 TEST_CASE_METHOD(PeerFixture, "with a list of tokens an Open needs one of them") {
-  tokens.replace(
-      std::make_shared<const TokenList>(*TokenList::parse(to_hex(digest_of("secret")) + " alice")));
+  access.replace({.tokens = std::make_shared<const TokenList>(
+                      *TokenList::parse(to_hex(digest_of("secret")) + " alice"))});
   says(client_protocol::Open{.stream = 1});
   says(client_protocol::Open{.stream = 1, .token = "secre"});
   CHECK(received() == Lines{"error 1 unauthenticated", "error 1 unauthenticated"});
