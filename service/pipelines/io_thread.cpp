@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schemas/worker_messages.h"
+#include "service/log/wall_clock.h"
 #include "service/pipelines/goaway_schedule.h"
 #include "service/pipelines/run_until_stopped.h"
 #include "transport/websocket/read_ahead.h"
@@ -217,6 +218,7 @@ Task<> IoThread::measure_lag() {
     thread_stats_.lag.observe(Clock::now() - due);
     ticks_.add();
     admission_->resumables().sweep(Clock::now());
+    admission_->permits().check(wall_clock(), Clock::now());
     log_.sum_up();
   }
 }

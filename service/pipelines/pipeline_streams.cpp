@@ -56,6 +56,7 @@ void PipelineStreams::failed(std::string_view stream, ErrorCode code, std::strin
 
 void PipelineStreams::released(Stream& stream) {
   thread_.names.give_back(stream.settings().name);
+  thread_.permits.remove(stream.settings().id);
   thread_.table.reap(stream);
 }
 

@@ -6,6 +6,7 @@
 #include "service/log/log.h"
 #include "service/pipelines/name_book.h"
 #include "service/pipelines/pipeline.h"
+#include "service/pipelines/stream_permits.h"
 #include "streams/frames/block_pool.h"
 #include "streams/stats/stats.h"
 #include "streams/stream_host.h"
@@ -23,6 +24,7 @@ class PipelineStreams final : public StreamHost {
   struct Thread {
     StreamTable& table;
     NameBook& names;  // names of open streams
+    StreamPermits& permits;
     Log& log;
   };
 

@@ -31,11 +31,12 @@ bool has_valid_options(const StreamRequest& request) {
 ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
                                  const Thread& thread)
     : thread_(thread),
+      permits_(table_, thread.shared.gate.access),
       resumables_(thread.shared.resume_window, thread.index, thread.shared.detached),
       next_id_(thread.shared.first_stream + thread.index) {
   for (const auto& pipeline : pipelines)
     pipelines_.push_back(std::make_unique<PipelineStreams>(
-        *pipeline, PipelineStreams::Thread{table_, thread.shared.names, thread.log}));
+        *pipeline, PipelineStreams::Thread{table_, thread.shared.names, permits_, thread.log}));
 }
 
 void ThreadAdmission::allow(std::uint64_t more) {
@@ -95,10 +96,12 @@ Result<Grant, RequestError> ThreadAdmission::identify(StreamRequest& request,
 Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
                                                          const ClientIdentity& client,
                                                          ClientOutput& output) {
+  const auto open_granted = [&](const Grant& grant) {
+    const Opener by{client.credential, grant};
+    return request.resumption ? resume(request, output, by) : decide(request, output, {}, by);
+  };
   const auto grant = identify(request, client);
-  auto opened = !grant               ? grant.error()
-                : request.resumption ? resume(request, output, *grant->tenant)
-                                     : decide(request, output, {}, *grant->tenant);
+  auto opened = grant ? open_granted(*grant) : grant.error();
   if (opened) return opened;
   RequestError why = opened.error();
   const bool full = why.status == 503 && why.reason != Refusal::draining;
@@ -187,7 +190,8 @@ std::optional<RequestError> ThreadAdmission::too_many_opens(Tenant& tenant) {
 
 Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
                                                            ClientOutput& output, const Found& anew,
-                                                           Tenant& tenant) {
+                                                           const Opener& by) {
+  Tenant& tenant = by.tenant();
   if (auto refused = too_many_opens(tenant)) return std::move(*refused);
   const auto checked = check(request);
   if (!checked) return checked.error();
@@ -216,7 +220,7 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
     return std::move(*refused);
   }
-  return admit(*checked, std::move(request), output, opening, {tenant, std::move(share)});
+  return admit(*checked, std::move(request), output, opening, by, std::move(share));
 }
 
 NameBook::Holder ThreadAdmission::holder_of(
@@ -229,13 +233,13 @@ NameBook::Holder ThreadAdmission::holder_of(
 StreamHandle ThreadAdmission::admit(const Checked& accepted, StreamRequest request,
                                     ClientOutput& output,
                                     const std::optional<ResumableStream::Settings>& opening,
-                                    Place place) noexcept {
+                                    const Opener& by, Share share) noexcept {
   const CheckedRequest& checked = accepted.request;
   Pipeline& pipeline = accepted.streams.pipeline();
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
   if (request.id.empty()) {
-    request.id = place.tenant.prefix() + thread_.shared.name_prefix +
+    request.id = by.tenant().prefix() + thread_.shared.name_prefix +
                  std::to_string(number(id) - thread_.shared.first_stream);
     // A client has this name only if it guessed it; then any other name will do.
     while (!thread_.shared.names.reserve(request.id, holder_of(opening))) request.id += "x";
@@ -277,11 +281,15 @@ StreamHandle ThreadAdmission::admit(const Checked& accepted, StreamRequest reque
   Stream& stream = table_.add(std::make_unique<Stream>(
       std::move(settings), accepted.streams.links(), resumable ? *resumable : output,
       Share::taken_before(thread_.shared.connections, 1), std::move(tap),
-      resumable ? &places : nullptr, std::move(place.share)));
-  if (!resumable) return StreamHandle(&stream);
+      resumable ? &places : nullptr, std::move(share)));
+  if (!resumable) {
+    permits_.set(id, by.credential, by.grant);
+    return StreamHandle(&stream);
+  }
   resumable->take(stream);
   const std::optional<bool> kept = request.resumption ? std::optional(false) : std::nullopt;
-  return connect(resumables_.add(std::move(resumable)), output, opening->epoch, from.n, kept, now);
+  return connect(resumables_.add(std::move(resumable)), output, opening->epoch, from.n, kept, now,
+                 by);
 }
 
 }  // namespace millrace

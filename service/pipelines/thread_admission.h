@@ -18,6 +18,7 @@
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/pipeline_streams.h"
 #include "service/pipelines/request_check.h"
+#include "service/pipelines/stream_permits.h"
 #include "service/recorder/thread_recording.h"
 #include "streams/resume/detached_list.h"
 #include "streams/resume/resumable_streams.h"
@@ -83,6 +84,7 @@ class ThreadAdmission final : public StreamAdmission {
 
   StreamTable& table() { return table_; }
   ResumableStreams& resumables() { return resumables_; }
+  StreamPermits& permits() { return permits_; }
   // The counters of pipeline i.
   const StreamStats& stats(std::size_t i) const { return pipelines_[i]->stats(); }
 
@@ -107,14 +109,16 @@ class ThreadAdmission final : public StreamAdmission {
     // True if the stream that is opened anew has the places of `older`, which ends.
     bool has_places() const { return older && older->stream().has_slot(); }
   };
-  // The place of a new stream among those of its tenant.
-  struct Place {
-    Tenant& tenant;
-    Share share;
+  // The client that opens a stream.
+  struct Opener {
+    const Credential& credential;
+    const Grant& grant;
+
+    Tenant& tenant() const { return *grant.tenant; }
   };
   // Does not change the request if it refuses it. `anew`: the request continues this stream.
   Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output,
-                                            const Found& anew, Tenant& tenant);
+                                            const Found& anew, const Opener& by);
   RequestError no_pipeline(std::string_view asked, const Grant& grant) const;
   bool memory_short() const;
   // Build refusals with a retry time.
@@ -138,28 +142,31 @@ class ThreadAdmission final : public StreamAdmission {
   // Changes nothing.
   Result<Found, RequestError> find_stream(const StreamRequest& request) const;
   Result<StreamHandle, RequestError> resume(StreamRequest& request, ClientOutput& output,
-                                            Tenant& tenant);
+                                            const Opener& by);
   // Why a stream cannot be opened anew, apart from its name and its places.
   std::optional<RequestError> cannot_begin(const StreamRequest& request);
   Result<StreamHandle, RequestError> open_anew(const Found& found, StreamRequest& request,
-                                               ClientOutput& output, Tenant& tenant);
+                                               ClientOutput& output, const Opener& by);
   std::unique_ptr<ResumableStream> make_resumable(ResumableStream::Settings opening,
                                                   const StreamRequest& request,
                                                   const PipelineOptions& options,
                                                   const ClientFormat& format);
   // Gives the stream to the connection. `epoch` and `kept` are those of attach().
   StreamHandle connect(ResumableStream& stream, ClientOutput& output, std::uint32_t epoch,
-                       std::uint64_t n, std::optional<bool> kept, Time now);
+                       std::uint64_t n, std::optional<bool> kept, Time now, const Opener& by);
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
+  // `share`: the stream's place among those of the tenant.
   // Requires: the name, if there is one, and the places are taken. `opening`: of a stream that may
   // be resumed; it has the numbers of the token.
   StreamHandle admit(const Checked& checked, StreamRequest request, ClientOutput& output,
-                     const std::optional<ResumableStream::Settings>& opening, Place place) noexcept;
+                     const std::optional<ResumableStream::Settings>& opening, const Opener& by,
+                     Share share) noexcept;
   NameBook::Holder holder_of(const std::optional<ResumableStream::Settings>& opening) const;
 
   std::vector<std::unique_ptr<PipelineStreams>> pipelines_;  // outlive the streams in table_
   StreamTable table_;
   const Thread thread_;
+  StreamPermits permits_;
   ResumableStreams resumables_;
   RetryTimes retry_times_;
   std::uint64_t next_id_;

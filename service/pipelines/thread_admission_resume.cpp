@@ -136,7 +136,7 @@ Result<ThreadAdmission::Found, RequestError> ThreadAdmission::find_stream(
 }
 
 Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& request,
-                                                           ClientOutput& output, Tenant& tenant) {
+                                                           ClientOutput& output, const Opener& by) {
   const auto found = find_stream(request);
   if (!found) {
     if (found.error().status == 403)
@@ -145,9 +145,9 @@ Result<StreamHandle, RequestError> ThreadAdmission::resume(StreamRequest& reques
     return found.error();
   }
   if (!found->stream || !resumables_.claim(found->token.stream))
-    return open_anew({.token = found->token, .older = found->older}, request, output, tenant);
+    return open_anew({.token = found->token, .older = found->older}, request, output, by);
   return connect(*found->stream, output, found->token.epoch, request.resumption->n,
-                 !found->stream->is_new(), Clock::now());
+                 !found->stream->is_new(), Clock::now(), by);
 }
 
 std::optional<RequestError> ThreadAdmission::cannot_begin(const StreamRequest& request) {
@@ -168,9 +168,9 @@ std::optional<RequestError> ThreadAdmission::cannot_begin(const StreamRequest& r
 Result<StreamHandle, RequestError> ThreadAdmission::open_anew(const Found& found,
                                                               StreamRequest& request,
                                                               ClientOutput& output,
-                                                              Tenant& tenant) {
+                                                              const Opener& by) {
   if (auto refused = cannot_begin(request)) return std::move(*refused);
-  return decide(request, output, found, tenant);
+  return decide(request, output, found, by);
 }
 
 std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(ResumableStream::Settings opening,
@@ -191,8 +191,9 @@ std::unique_ptr<ResumableStream> ThreadAdmission::make_resumable(ResumableStream
 
 StreamHandle ThreadAdmission::connect(ResumableStream& stream, ClientOutput& output,
                                       std::uint32_t epoch, std::uint64_t n,
-                                      std::optional<bool> kept, Time now) {
+                                      std::optional<bool> kept, Time now, const Opener& by) {
   const StreamSettings& settings = stream.stream().settings();
+  permits_.set(settings.id, by.credential, by.grant);
   const std::string peer = output.peer();
   const Log::Fields fields = {
       {"pipeline", settings.pipeline}, {"stream", settings.name}, {"peer", peer}};

@@ -82,6 +82,9 @@ void Server::apply(Configuration configuration) noexcept {
 
 void Server::apply(AccessFiles access) {
   admission_.gate.access.replace({std::move(access.tokens), std::move(access.tenants)});
+  // Streams whose credentials count no longer end.
+  for (const auto& thread : threads_)
+    thread->post([&admission = thread->admission()] { admission.permits().recheck(Clock::now()); });
   if (access.tls) stats_.certificate_expires.set(access.tls->expires().count());
   admission_.gate.tls.replace(std::move(access.tls));
   worker_tls_.replace(std::move(access.worker_tls));

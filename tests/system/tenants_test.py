@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants: their streams, pipelines and limits are apart, over each transport."""
+import asyncio
+import datetime
 import hashlib
 import json
 import os
 import signal
 import tempfile
+import time
 import unittest
 
+import client_wire as wire
 import websockets
 from harness import UNHURRIED, SystemTest, read_all, run, samples, wait_for
 from zeromq_client import Peer
@@ -156,6 +160,52 @@ class Limits(TenantsTest):
         self.write("[[tenant]]\nname = 1")
         self.assertIn("tenants.toml:2: key 'tenant.name': must be a string", self.reload("reload refused"))
         self.assertEqual(run(self.refusal("a")), 101)
+
+
+class Ends(TenantsTest):
+    def some_stream_waits(self):
+        return not all(one["connected"] for one in self.serving.streams())
+
+    def test_a_revoked_token_ends_its_streams_at_once_over_each_transport_and_those_of_others_continue(self):
+        async def talk(peer):
+            async with self.connect("a") as first, self.connect("b") as second, self.connect("a", id="lost", resume="1") as third:
+                for one in (first, second, third):
+                    await one.recv()
+                await third.send(samples(0, 1600))
+                await third.recv()
+                third.transport.abort()
+                await asyncio.to_thread(wait_for, self.some_stream_waits, "a stream that waits")
+                over = peer.open(token="a", pipeline="english")
+                stays = peer.open(token="b", pipeline="english")
+                self.write(tenant("other", "b"))
+                began = time.monotonic()
+                self.reload()
+                messages, code = await read_all(first)
+                self.assertLess(time.monotonic() - began, 2)
+                self.assertEqual((messages[-1]["code"], code), ("unauthenticated", 4401))
+                self.assertEqual(over.rest()[-1]["code"], "unauthenticated")
+                self.assertEqual(stays.send(samples(0, 1600)).command(wire.end).rest()[-1]["type"], "closed")
+                await second.send(samples(0, 1600))
+                await second.send('{"type":"end"}')
+                messages, code = await read_all(second)
+                self.assertEqual((messages[-1]["frames"], code), (1600, 1000))
+            return await self.refusal("a")
+
+        self.serve(tenant("acme", "a"), tenant("other", "b"))
+        with Peer(self.serving.zeromq_port) as peer:
+            self.assertEqual(run(talk(peer)), 401)
+        self.assertTrue(any("lost" in line and "unauthenticated" in line for line in self.serving.errors))
+
+    def test_a_stream_ends_when_its_token_expires_after_a_goaway(self):
+        async def talk():
+            async with self.connect("a") as connection:
+                return await read_all(connection)
+
+        until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3)
+        self.serve(tenant("acme", "a", more=f", until = {until.isoformat(timespec='seconds')}"))
+        messages, code = run(talk())
+        self.assertEqual([message["type"] for message in messages], ["ready", "goaway", "error"])
+        self.assertEqual((messages[-1]["code"], code), ("unauthenticated", 4401))
 
 
 if __name__ == "__main__":

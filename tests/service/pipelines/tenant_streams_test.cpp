@@ -2,40 +2,9 @@
 // Streams of tenants: their names, their limits, and that no tenant reaches those of another one.
 #include <catch2/catch.hpp>
 
-#include "tests/service/pipelines/admission_under_test.h"
-#include "transport/access/tenant_list.h"
+#include "tests/service/pipelines/tenants_under_test.h"
 
 using namespace millrace;
-
-namespace {
-
-TenantToken token_of(std::string_view text) { return {.digest = digest_of(text)}; }
-
-// The tenants a and b, with tokens of these names.
-struct Tenants : AdmissionUnderTest {
-  Tenants() : AdmissionUnderTest(9) { use({}); }
-  void use(TenantRule a) {
-    a.name = "a";
-    a.tokens = {token_of("a")};
-    shared.gate.access.replace({.tenants = std::make_shared<const TenantList>(std::vector{
-                                    a, TenantRule{.name = "b", .tokens = {token_of("b")}}})});
-  }
-  ClientIdentity known(std::string_view text) const {
-    return {.credential = *shared.gate.access.identify(text)};
-  }
-  Client& open_as(std::string_view text, StreamRequest request = {.pipeline = "features"}) {
-    if (request.pipeline == "default") request.pipeline = "features";
-    return open(std::move(request), known(text));
-  }
-  static unsigned status(const Client& client) { return client.error ? client.error->status : 101; }
-  std::string names() {
-    std::string all;
-    admission->table().each([&](const Stream& stream) { all += stream.settings().name + " "; });
-    return all;
-  }
-};
-
-}  // namespace
 
 TEST_CASE_METHOD(Tenants, "two tenants have streams of the same id, which each knows as its own") {
   auto& a = open_as("a", {.id = "mic"});
@@ -112,9 +81,7 @@ TEST_CASE_METHOD(Tenants, "streams that are opened too fast are refused, with th
 
 TEST_CASE_METHOD(Tenants, "the resume token of a stream is wrong for another tenant") {
   auto& mine = open_as("a", {.id = "mic", .resume = true});
-  const std::string ready = mine.received().front();
-  const std::string member = R"("resume":")";
-  const std::string shown = ready.substr(ready.find(member) + member.size(), resume_token_size);
+  const std::string shown = resume_token_in(mine.received().front());
   disconnect(mine);
   const StreamRequest request{
       .pipeline = "features", .id = "mic", .resume = true, .resumption = {{.token = shown}}};
