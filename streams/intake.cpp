@@ -53,7 +53,7 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       counts_(converter_.input_rate(), settings.type.rate),
       resumes_(resume != nullptr),
       skip_(resume ? resume->start.skip : 0),
-      pace_(pace_of(settings, links)),
+      pace_(pace_of(settings, links), settings.signal),
       clamps_(settings.type.rate, settings.type.values),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {
   if (resume) begin_at(*resume);
@@ -100,7 +100,7 @@ bool Intake::add_frames(Bytes message, Time now) {
   const std::uint64_t to_skip = skip_;
   Sink sink(buffer, skip_, settings_.type.bytes());
   const auto converted = converter_.convert(message, sink);
-  if (pace_.limits()) pace_.add(duration_of(converted.input_frames), now);
+  if (pace_.counts()) pace_.add(duration_of(converted.input_frames), now);
   if (!in_range(converted.input_frames)) {
     buffer.truncate(begin);
     return false;

@@ -10,6 +10,7 @@
 #include "base/frame_type.h"
 #include "base/ids.h"
 #include "base/rates/rate.h"
+#include "base/rates/shared_rate.h"
 #include "base/result_head.h"
 #include "base/time.h"
 #include "chunker/spec.h"
@@ -46,7 +47,9 @@ struct StreamSettings {
   std::size_t longest_post = 0;             // bytes of a message of the client to the worker
   std::optional<Duration> shed_after = {};  // longest wait of frames before the chunker
   bool explain = false;                     // results have an Explanation
-  std::string options{};                    // the client's, a JSON object; or empty
+  // Seconds of audio of all streams of its tenant. Outlives the stream; null: not limited.
+  SharedRate* signal = nullptr;
+  std::string options{};  // the client's, a JSON object; or empty
   Time opened{};
 };
 

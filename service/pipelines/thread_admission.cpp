@@ -274,6 +274,7 @@ StreamHandle ThreadAdmission::admit(const Checked& accepted, StreamRequest reque
                           .longest_post = options.longest_post,
                           .shed_after = options.shed_after,
                           .explain = request.explain,
+                          .signal = &by.tenant().signal,
                           .options = std::move(request.options),
                           .opened = now};
   const ResumeSettings places{.longest_segment = frames_in(computed_again, options.frames),

@@ -148,6 +148,24 @@ class Limits(TenantsTest):
         self.assertEqual(run(talk()), [101, 101, 429, 101])
         self.assertGreater(int(self.refused["Retry-After"]), 0)
 
+    def test_a_tenant_that_sends_too_much_signal_is_not_read_meanwhile_and_another_one_is(self):
+        async def send(name, order):
+            async with self.connect(name) as connection:
+                reading = asyncio.create_task(read_all(connection))
+                for second in range(60):
+                    await connection.send(samples(16000 * second, 16000))
+                await connection.send('{"type":"end"}')
+                messages, _ = await reading
+                order.append((name, messages[-1]["frames"]))
+
+        async def talk():
+            order = []
+            await asyncio.gather(send("a", order), send("b", order))
+            return order
+
+        self.serve(tenant("acme", "a", limits='signal = "5/s"'), tenant("other", "b"))
+        self.assertEqual(run(talk()), [("b", 960000), ("a", 960000)])
+
     def test_a_reload_changes_the_limits_at_once_and_refuses_a_wrong_file(self):
         async def talk():
             async with self.connect("a"):

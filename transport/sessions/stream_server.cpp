@@ -14,32 +14,11 @@
 #include "transport/net/tls/socket_io.h"
 #include "transport/net/turns.h"
 #include "transport/sessions/session.h"
+#include "transport/sessions/upgrade_limit.h"
 #include "transport/websocket/websocket_connection.h"
 
 namespace millrace {
 namespace {
-
-// Cuts a client that does not finish its upgrade in time.
-class Handshake final : SessionScope::Watched {
- public:
-  Handshake(SessionScope& scope, StreamSocket& socket)
-      : Watched(scope), deadline_(Clock::now() + scope.limits().handshake), socket_(socket) {}
-
-  void check(Time now) override {
-    if (now <= deadline_) return;
-    why_ = "the upgrade was not finished in time";
-    abort();
-  }
-  void abort() override { socket_.close(); }
-  void drain() override { abort(); }  // the client has no stream yet
-
-  std::string_view why() const { return why_; }  // why the socket was closed
-
- private:
-  const Time deadline_;
-  StreamSocket& socket_;
-  std::string_view why_ = "the service is stopping";
-};
 
 // A client before its upgrade. The objects it refers to outlive it.
 struct Arrival {
@@ -51,7 +30,7 @@ struct Arrival {
   Share socket;
 };
 
-std::string_view text_of(HttpFault fault, const Handshake& handshake) {
+std::string_view text_of(HttpFault fault, const UpgradeLimit& handshake) {
   switch (fault) {
     case HttpFault::malformed: return "must be a whole HTTP request without a body";
     case HttpFault::too_long: return "the header is too long";
@@ -164,7 +143,7 @@ void refuse_plain_http(StreamSocket& socket) {
 
 // False if the client was refused or has disconnected.
 Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival& arrival,
-                       const Handshake& handshake) {
+                       const UpgradeLimit& handshake) {
   Turns::Turn turn(scope.executor());
   const auto failed = co_await shake_hands(socket, turn);
   if (!failed) co_return true;
@@ -180,7 +159,7 @@ Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival&
 Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& socket,
                                           Arrival& arrival) {
   const Time accepted = Clock::now();
-  Handshake handshake(scope, socket);
+  UpgradeLimit handshake(scope, socket);
   const bool known = co_await find_origin(scope, socket, arrival);
   if (!known) co_return std::nullopt;
   const bool ready = co_await shake_hands(scope, socket, arrival, handshake);
@@ -202,7 +181,7 @@ Task<std::optional<Request>> read_request(SessionScope& scope, StreamSocket& soc
 // work of accepting them does not delay the streams of others.
 Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, StreamSocket& socket,
                                                        Arrival& arrival, const Request& request) {
-  Handshake handshake(scope, socket);
+  UpgradeLimit handshake(scope, socket);
   Turns::Turn turn(scope.executor());
   co_await turn.next();
   if (!socket.tcp().is_open()) {

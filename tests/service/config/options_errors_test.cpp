@@ -237,8 +237,9 @@ TEST_CASE("a public service needs encryption and clients that it knows") {
   const std::string tokens = "[access]\ntokens = \"t\"\n";
   const std::string tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
   CHECK(allowed("limits", "profile", "\"open\"") == "must be \"private\" or \"public\"");
-  CHECK_THAT(error_of(tls + profile), Catch::EndsWith("public needs [access] tokens, so that it "
-                                                      "knows its clients"));
+  CHECK_THAT(error_of(tls + profile),
+             Catch::EndsWith("public needs [access] tenants or tokens, so that it "
+                             "knows its clients"));
   CHECK(error_of(tokens + profile) ==
         "m.toml:4: key 'limits.profile' = \"public\": public needs [tls], or [listen] plain = true "
         "behind a proxy with TLS");
