@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "schemas/text.h"
 #include "transport/http/query_parameters.h"
 
 namespace millrace {
@@ -30,8 +31,11 @@ std::string_view set(StreamQuery& query, std::string_view name, const std::strin
   } else if (name == "pipeline") {
     if (value.empty()) return "must be the name of a pipeline";
     query.pipeline = value;
+  } else if (name == "tenant") {
+    if (!is_tenant_name(value)) return "must be the name of a tenant";
+    query.tenant = value;
   } else {
-    return "no such parameter; allowed are limit, order and pipeline";
+    return "no such parameter; allowed are limit, order, pipeline and tenant";
   }
   return {};
 }

@@ -23,6 +23,7 @@ struct StreamQuery {
   StreamOrder order = StreamOrder::age;
   std::uint32_t limit = 1000;
   std::string pipeline{};  // empty: all pipelines
+  std::string tenant{};    // empty: all tenants
 
   bool operator==(const StreamQuery&) const = default;
 };

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <tuple>
 
+#include "schemas/text.h"
+#include "transport/access/tenant_rule.h"
+
 namespace millrace {
 
 namespace {
@@ -75,6 +78,9 @@ void StreamWalk::scan(const StreamTable& table) {
 void StreamWalk::add_candidate(Stream& stream) {
   const StreamSettings& settings = stream.settings();
   if (!query_.pipeline.empty() && settings.pipeline != query_.pipeline) return;
+  const std::string_view tenant = tenant_in(settings.name);
+  const bool is_default = query_.tenant == default_tenant && tenant.empty();
+  if (!query_.tenant.empty() && tenant != query_.tenant && !is_default) return;
   ++list_.total;
   Candidate candidate{.id = settings.id, .opened = settings.opened};
   if (query_.order == StreamOrder::held) candidate.held = stream.reclaimable();

@@ -40,5 +40,6 @@ TEST_CASE("other wrong parameters are refused by name") {
   CHECK(problem("pipeline=") == "pipeline: must be the name of a pipeline");
   CHECK(problem("limit=1&limit=1") == "limit: given twice");
   CHECK(problem("limit=%zz") == "limit: malformed percent-encoding");
-  CHECK(problem("sort=age") == "sort: no such parameter; allowed are limit, order and pipeline");
+  CHECK(problem("sort=age") ==
+        "sort: no such parameter; allowed are limit, order, pipeline and tenant");
 }

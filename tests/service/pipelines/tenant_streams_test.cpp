@@ -2,6 +2,7 @@
 // Streams of tenants: their names, their limits, and that no tenant reaches those of another one.
 #include <catch2/catch.hpp>
 
+#include "service/admin/stream_walk.h"
 #include "tests/service/pipelines/tenants_under_test.h"
 
 using namespace millrace;
@@ -89,4 +90,22 @@ TEST_CASE_METHOD(Tenants, "the resume token of a stream is wrong for another ten
   CHECK(admission->refusal(request, known("b"))->status == 403);
   CHECK_FALSE(admission->thread_of(request, known("b")));
   CHECK(status(open_as("a", request)) == 101);
+}
+
+TEST_CASE_METHOD(Tenants, "a list of one tenant has and counts only its streams") {
+  open_as("a", {.id = "mic"});
+  open_as("b", {.id = "mic"});
+  const auto listed = [this](std::string tenant) {
+    StreamWalk walk({.tenant = std::move(tenant)}, Clock::now());
+    while (!walk.step(admission->table())) {
+    }
+    const StreamList list = walk.take();
+    return std::to_string(list.total) + (list.lines.empty() ? "" : ' ' + list.lines.at(0).name);
+  };
+  CHECK(listed("a") == "1 a/mic");
+  CHECK(listed("b") == "1 b/mic");
+  CHECK(listed("default") == "0");
+  shared.gate.access.replace({});
+  open({.pipeline = "features", .id = "plain"});
+  CHECK(listed("default") == "1 plain");
 }
