@@ -38,7 +38,7 @@ struct RecordingsArguments {
   std::string directory;
   NamedStreams named;
   bool json = false, rows = false;
-  std::string pipeline, since, until, before, older_than;
+  std::string pipeline, since, until, before, older_than, tenant;
   std::string to, form = "wav", by = "stream", gaps = "silence";
 
   // The begin of the command's line, for a shell.
@@ -130,7 +130,7 @@ Result<std::vector<recording::RecordedStream>, std::string> chosen(
     const RecordingsArguments& arguments, recording::Recordings& recordings) {
   if (!arguments.named.empty())
     return find_with_parts(recordings, arguments.named, arguments.line("rm"));
-  Filter filter;
+  Filter filter{.tenant = arguments.tenant};
   if (!arguments.before.empty()) {
     filter.until = parse_instant(arguments.before);
     if (!filter.until)
@@ -149,8 +149,11 @@ Result<std::vector<recording::RecordedStream>, std::string> chosen(
 
 RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out,
                          Progress& progress) {
-  if (!arguments.named.empty() + !arguments.before.empty() + !arguments.older_than.empty() != 1)
-    return std::string("exactly one of NAME or --number, --before and --older-than must be given");
+  if (!arguments.named.empty() + !arguments.before.empty() + !arguments.older_than.empty() +
+          !arguments.tenant.empty() !=
+      1)
+    return std::string(
+        "exactly one of NAME or --number, --before, --older-than and --tenant must be given");
   const auto sealed = seal_abandoned(arguments.directory, progress);
   if (!sealed) return sealed.error();
   const bool sealed_well = print(*sealed, out, progress);
@@ -288,6 +291,7 @@ void add_changing(Commands& commands) {
   rm.add("--before", &to.before, "Remove the streams opened before this date").type("DATE");
   rm.add("--older-than", &to.older_than, "Remove the streams opened longer ago, such as 720h")
       .type("DURATION");
+  rm.add("--tenant", &to.tenant, "Remove all streams of this tenant").type("NAME");
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ Result<std::vector<recording::RecordedStream>, std::string> find_streams(
 
 bool Filter::accepts(const recording::RecordedStream& stream) const {
   return (pipeline.empty() || stream.meta.pipeline == pipeline) &&
+         (tenant.empty() || tenant_in(stream.meta.name) == (tenant == "default" ? "" : tenant)) &&
          (named.empty() || contains(named, stream.meta)) &&
          (!since || stream.meta.opened_wall >= *since) &&
          (!until || stream.meta.opened_wall < *until);

@@ -24,6 +24,7 @@ struct NamedStreams {
 // The streams that a command is about.
 struct Filter {
   std::string pipeline{};  // empty: of all pipelines
+  std::string tenant{};    // empty: of all tenants
   NamedStreams named{};    // empty: all
   // Opened at `since` or later, and before `until`. In nanoseconds since 1970.
   std::optional<std::int64_t> since{}, until{};

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
 
 import client_wire as wire
 import websockets
-from harness import UNHURRIED, SystemTest, read_all, run, samples, wait_for
+from harness import MILLRACE, PATIENCE, UNHURRIED, SystemTest, read_all, run, samples, wait_for
 from zeromq_client import Peer
 
 PIPELINES = """[[pipeline]]
@@ -86,6 +87,14 @@ class Apart(TenantsTest):
         self.assertEqual(run(talk()), (["mic", "mic"], ["acme/mic", "other/mic"]))
         for name in ("acme/mic", "other/mic"):
             self.assertTrue(self.rows(self.worker, name))
+        self.serving.process.send_signal(signal.SIGTERM)
+        self.serving.process.wait(PATIENCE)
+        recordings = [MILLRACE, "recordings"]
+        folder = f"{self.folder}/recordings"
+        subprocess.run([*recordings, "rm", folder, "--tenant", "acme"], check=True, capture_output=True, timeout=PATIENCE)
+        kept = subprocess.run([*recordings, "ls", folder], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        self.assertIn("other/mic", kept)
+        self.assertNotIn("acme/mic", kept)
 
     def test_a_pipeline_of_others_is_forbidden_and_an_unknown_token_is_refused(self):
         async def talk():

@@ -209,8 +209,8 @@ TEST_CASE("wrong arguments of the commands are named in one line") {
   RecordedDirectory directory;
   record_two(directory);
   CHECK(bad("rm", directory) ==
-        "millrace recordings rm: exactly one of NAME or --number, --before "
-        "and --older-than must be given\n");
+        "millrace recordings rm: exactly one of NAME or --number, --before, "
+        "--older-than and --tenant must be given\n");
   CHECK(bad("rm", directory, {"--number", "1", "99"}) ==
         "millrace recordings rm: there is no stream 99\n");
   CHECK(bad("rm", directory, {"--name", "x"}) ==
