@@ -161,9 +161,8 @@ void check_profile(Section& limits, const Options& options) {
   if (!options.limits.is_public) return;
   if (!options.tls.on() && !options.listen.plain)
     limits.wrong("profile", "public needs [tls], or [listen] plain = true behind a proxy with TLS");
-  if (options.access.tokens.empty() && options.access.tenants.empty())
-    limits.wrong("profile",
-                 "public needs [access] tenants or tokens, so that it knows its clients");
+  if (options.access.tenants.empty())
+    limits.wrong("profile", "public needs [access] tenants, so that it knows its clients");
 }
 
 // Subtracts the slabs of one worker of the pipeline from `left`.

@@ -37,10 +37,10 @@ class PublicProfileTest(SystemTest):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         made = subprocess.run([MILLRACE, "token", "new", "alice"], capture_output=True, text=True, check=True, timeout=PATIENCE)
         self.token, line = made.stdout.splitlines()
-        Path(self.folder, "tokens").write_text(line + "\n")
+        Path(self.folder, "tenants.toml").write_text(f'[[tenant]]\nname = "acme"\ntokens = [{{ sha256 = "{line.split()[0]}" }}]\n')
 
     def public(self, proxies='["127.0.0.1"]', security="plain = true", tls=""):
-        return self.service(PIPELINE, f'{security}\nproxies = {proxies}\n[access]\ntokens = "{self.folder}/tokens"\n'
+        return self.service(PIPELINE, f'{security}\nproxies = {proxies}\n[access]\ntenants = "{self.folder}/tenants.toml"\n'
                                       f'[limits]\nprofile = "public"\n{tls}')
 
     def connect(self, url, address=None):

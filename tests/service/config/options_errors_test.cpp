@@ -234,17 +234,16 @@ TEST_CASE("a protection that does not exist is refused, not ignored") {
 
 TEST_CASE("a public service needs encryption and clients that it knows") {
   const std::string profile = "[limits]\nprofile = \"public\"\n";
-  const std::string tokens = "[access]\ntokens = \"t\"\n";
+  const std::string tenants = "[access]\ntenants = \"t\"\n";
   const std::string tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
   CHECK(allowed("limits", "profile", "\"open\"") == "must be \"private\" or \"public\"");
-  CHECK_THAT(error_of(tls + profile),
-             Catch::EndsWith("public needs [access] tenants or tokens, so that it "
-                             "knows its clients"));
-  CHECK(error_of(tokens + profile) ==
+  CHECK_THAT(error_of(tls + profile), Catch::EndsWith("public needs [access] tenants, so that it "
+                                                      "knows its clients"));
+  CHECK(error_of(tenants + profile) ==
         "m.toml:4: key 'limits.profile' = \"public\": public needs [tls], or [listen] plain = true "
         "behind a proxy with TLS");
-  CHECK(error_of("[listen]\nplain = true\n" + tokens + profile) == "no error");
-  CHECK(error_of(tls + tokens + profile) == "no error");
+  CHECK(error_of("[listen]\nplain = true\n" + tenants + profile) == "no error");
+  CHECK(error_of(tls + tenants + profile) == "no error");
 }
 
 TEST_CASE("proxies are networks and addresses") {
