@@ -30,7 +30,7 @@ TESTED = {"worker_graph", "client_flatbuffers_code", "telephone_client", "opus_c
 TESTED |= {f"deploy_{name}" for name in "demo tls demo_tls stop_decoder start_decoder gpu images gpu_images kubernetes package package_try worker".split()}  # by packaging, image, hardening_test
 TESTED |= {"try_page", "try_page_elsewhere", "quickstart_recogniser", "in_process", "drawn_sizes", "worker_check"}  # by try_commands_test, installed_test, rules_test, examples
 TESTED |= {"protocols_openai", "protocols_deepgram", "transcripts_segments", "transcripts_client", "models_worker", "models_test", "worker_onnx", "worker_messages", "worker_pending", "worker_hot_words"}  # by clients/openai_sdk_test, clients/deepgram_sdk_test, transcripts_test, models_test, guide_workers_test
-TESTED |= {f"hardening_{name}" for name in "tunnel files certificate tls tokens client resume public admin credentials renewal scan".split()} | {f"recording_{name}" for name in "ls export find replay rm python returnn lhotse".split()}  # by tunnel_test, hardening_test, recording_guide_test
+TESTED |= {f"hardening_{name}" for name in "tunnel files certificate tls tokens tenants client resume public admin credentials renewal scan".split()} | {f"recording_{name}" for name in "ls export find replay rm python returnn lhotse".split()}  # by tunnel_test, hardening_test, recording_guide_test
 TESTED |= {f"training_{name}" for name in "split convert targets loop labels chunks processes skip resume ddp server served object augment plan stats torch tf returnn".split()}  # the recipes: by recipes_test
 TESTED |= {f"recipe_{name}" for name in "log_mel spec_augment noise accumulation iterator jax states mirrored lightning trainer".split()}
 
