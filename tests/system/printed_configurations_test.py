@@ -24,6 +24,9 @@ class Configurations(SystemTest):
         key.rename(Path(self.folder) / "key.pem")
 
     def check(self, text):
+        if "[[tenant]]" in text:  # a file that a configuration names
+            (Path(self.folder) / "tenants.toml").write_text(text)
+            text = '[access]\ntenants = "/etc/millrace/tenants.toml"\n[[pipeline]]\nname = "english"\n'
         text = text.replace("/etc/millrace/", self.folder + "/")
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(text)
