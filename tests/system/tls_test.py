@@ -118,6 +118,14 @@ class TlsTest(SystemTest):
         self.await_metric(self.serving, 3, REFUSED, reason="handshake")
         self.assertIn("certificate", "\n".join(self.serving.errors))
 
+    def test_a_client_that_is_refused_reads_the_reason_although_its_request_is_unread(self):
+        self.serve(f'client_ca = "{self.authority.ca}"\n')
+        with self.raw(self.context(certificate=self.stranger.certificate("other"))) as client:
+            self.await_metric(self.serving, 1, REFUSED, reason="handshake")
+            client.sendall(bytes(1000))
+            with self.assertRaisesRegex(ssl.SSLError, "alert unknown ca"):
+                client.recv(1)
+
     def test_plain_http_is_answered_with_a_hint(self):
         self.serve()
         with socket.create_connection(("127.0.0.1", self.serving.port), timeout=PATIENCE) as plain:

@@ -152,6 +152,8 @@ Task<bool> shake_hands(SessionScope& scope, StreamSocket& socket, const Arrival&
   scope.refuse(arrival.origin.text(), Refusal::handshake,
                is_open ? socket.tls()->failure() : handshake.why());
   if (socket.tls()->is_plain_http()) refuse_plain_http(socket);
+  // Otherwise unread bytes, such as a request, would make the client lose the reason.
+  if (is_open && socket.tcp().is_open()) co_await wait_for_end(socket);
   co_return false;
 }
 
