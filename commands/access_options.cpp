@@ -26,12 +26,21 @@ void AccessOptions::add_to(Command& command) {
       .add("--ca", &ca,
            "Certificates of the authorities to trust (PEM), for wss://. Default: the system's")
       .type("FILE");
+  command
+      .add("--certificate", &certificate,
+           "The client's own certificate (PEM), for a service that asks for one. Needs --key")
+      .type("FILE");
+  command.add("--key", &key, "The key of --certificate (PEM), in a file that only its owner reads")
+      .type("FILE");
   command.add("--token-file", &token_file, "File with the token to send with each stream")
       .type("FILE");
 }
 
 ServiceAccess AccessOptions::access() const {
-  return {.token = token_file.empty() ? "" : token_in(token_file), .ca = ca};
+  return {.token = token_file.empty() ? "" : token_in(token_file),
+          .ca = ca,
+          .certificate = certificate,
+          .key = key};
 }
 
 }  // namespace millrace

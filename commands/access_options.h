@@ -8,12 +8,13 @@
 
 namespace millrace {
 
-// The options --ca and --token-file of commands that are clients of a service.
+// The options --ca, --certificate, --key and --token-file of commands that are clients of a
+// service.
 struct AccessOptions {
-  std::string ca, token_file;
+  std::string ca, certificate, key, token_file;
 
   void add_to(Command& command);
-  bool given() const { return !ca.empty() || !token_file.empty(); }
+  bool given() const { return !(ca + certificate + key + token_file).empty(); }
   // Reads the token. Throws std::invalid_argument if the file has none.
   ServiceAccess access() const;
 };

@@ -64,7 +64,7 @@ void check(const ReplayArguments& arguments, const PipelineChoice& choice) {
   if (!arguments.url.empty() && !arguments.chunk.empty())
     throw std::invalid_argument("--chunk: a service cuts by its own rule; give --workers");
   if (arguments.url.empty() && arguments.access.given())
-    throw std::invalid_argument("--ca and --token-file apply to --url");
+    throw std::invalid_argument("--ca, --certificate, --key and --token-file apply to --url");
   if (!arguments.url.empty() && !choice.file.empty())
     throw std::invalid_argument("--pipeline: a service has its own settings; give NAME alone");
   if (arguments.compare && !arguments.chunk.empty())
@@ -80,6 +80,8 @@ std::string line_of(const ReplayArguments& arguments) {
   add(" --workers ", arguments.workers);
   add(" --url ", arguments.url);
   add(" --ca ", arguments.access.ca);
+  add(" --certificate ", arguments.access.certificate);
+  add(" --key ", arguments.access.key);
   add(" --token-file ", arguments.access.token_file);
   add(" --speed ", arguments.speed == ReplayArguments().speed ? "" : arguments.speed);
   add(" --at-once ", arguments.at_once > 0 ? std::to_string(arguments.at_once) : "");

@@ -73,6 +73,9 @@ struct ServiceAccess {
   // File with certificates of authorities (PEM) that are trusted instead of the system's; only for
   // wss://. Empty: those of the system.
   std::string ca = {};
+  // The client's own certificate, then those between it and its authority, and its key without a
+  // password: files (PEM) for a server that asks for them. Both or neither; only for wss://.
+  std::string certificate = {}, key = {};
 };
 
 }  // namespace millrace

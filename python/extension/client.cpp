@@ -54,20 +54,22 @@ class HeldClient {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 void make_client(HeldClient* into, const std::string& url, const std::string& token,
-                 const Headers& headers, const std::string& ca, std::size_t unsent,
-                 std::size_t untaken, double taking, double connect, double keepalive,
-                 double silence, bool resume, double resume_window) {
+                 const Headers& headers, const std::string& ca, const std::string& certificate,
+                 const std::string& key, std::size_t unsent, std::size_t untaken, double taking,
+                 double connect, double keepalive, double silence, bool resume,
+                 double resume_window) {
   if (unsent == 0 || untaken == 0) throw nb::value_error("unsent and untaken must be positive");
-  new (into) HeldClient(url,
-                        {.unsent = unsent,
-                         .untaken = untaken,
-                         .taking = positive(taking),
-                         .connect = positive(connect),
-                         .keepalive = positive(keepalive),
-                         .silence = positive(silence),
-                         .resume = resume,
-                         .resume_window = positive(resume_window)},
-                        {.token = token, .headers = headers, .ca = ca});
+  new (into) HeldClient(
+      url,
+      {.unsent = unsent,
+       .untaken = untaken,
+       .taking = positive(taking),
+       .connect = positive(connect),
+       .keepalive = positive(keepalive),
+       .silence = positive(silence),
+       .resume = resume,
+       .resume_window = positive(resume_window)},
+      {.token = token, .headers = headers, .ca = ca, .certificate = certificate, .key = key});
 }
 
 nb::tuple defaults() {

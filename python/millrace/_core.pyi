@@ -41,6 +41,8 @@ class Client:
         token: str,
         headers: list[tuple[str, str]],
         ca: str,
+        certificate: str,
+        key: str,
         unsent: int,
         untaken: int,
         taking: float,

@@ -4,10 +4,19 @@
 import dataclasses
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from millrace import _core
 from millrace.request import text
 from millrace.settings import ClientSettings
+
+
+class TlsFiles(NamedTuple):
+    """The arguments of both clients that are paths."""
+
+    ca: str | os.PathLike[str] | None
+    certificate: str | os.PathLike[str] | None
+    key: str | os.PathLike[str] | None
 
 
 def core_client(
@@ -15,7 +24,7 @@ def core_client(
     settings: ClientSettings,
     token: str | None,
     headers: Mapping[str, str] | None,
-    ca: str | os.PathLike[str] | None,
+    files: TlsFiles,
 ) -> _core.Client:
     """Raises TypeError and ValueError; no message has the token or the value of a header."""
     text("url", url)
@@ -29,8 +38,13 @@ def core_client(
     for name, value in pairs:
         if not isinstance(value, str):
             raise TypeError(f"headers: the value of {text('the name of a header', name)} must be a string")
-    file = os.fspath(ca) if ca is not None else _authorities(url)
-    return _core.Client(url, token or "", pairs, text("ca", file), *dataclasses.astuple(settings))
+    ca = _authorities(url) if files.ca is None else _path("ca", files.ca)
+    own = _path("certificate", files.certificate), _path("key", files.key)
+    return _core.Client(url, token or "", pairs, ca, *own, *dataclasses.astuple(settings))
+
+
+def _path(name: str, file: str | os.PathLike[str] | None) -> str:
+    return "" if file is None else text(name, os.fspath(file))
 
 
 def _authorities(url: str) -> str:

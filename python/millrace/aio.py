@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, I
 from typing import Any, TypeVar
 
 from millrace import _core
-from millrace.access import core_client
+from millrace.access import TlsFiles, core_client
 from millrace.client import log_event
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Message, Ready, Result, event_of, ready_of
@@ -252,9 +252,11 @@ class AsyncClient:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         ca: str | os.PathLike[str] | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
     ) -> None:
         """Does not connect yet. The arguments, and what is raised, are those of ``Client``."""
-        self._core = core_client(url, settings, token, headers, ca)
+        self._core = core_client(url, settings, token, headers, TlsFiles(ca, certificate, key))
         self._changes = _Changes(self._core)
 
     def open(
@@ -298,9 +300,11 @@ def connect(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     ca: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
 ) -> AsyncClient:
     """Returns the asyncio client of the service at ``ws://HOST:PORT``, ``wss://HOST:PORT`` or ``tcp://HOST:PORT``.
 
     Does not connect yet. The arguments, and what is raised, are those of ``Client``.
     """
-    return AsyncClient(url, settings, token=token, headers=headers, ca=ca)
+    return AsyncClient(url, settings, token=token, headers=headers, ca=ca, certificate=certificate, key=key)

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from millrace import _core
-from millrace.access import core_client
+from millrace.access import TlsFiles, core_client
 from millrace.errors import ClientError
 from millrace.events import Closed, Event, Goaway, Message, Ready, Rejected, Result, Resumed, Warned, event_of, ready_of
 from millrace.request import Frames, Request, json_of, mark_of, options_of, whole
@@ -181,17 +181,20 @@ class Client:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         ca: str | os.PathLike[str] | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
     ) -> None:
         """Does not connect yet.
 
         ``token``: sent with each stream, as ``Authorization: Bearer`` or in ``Open``. ``headers``: further HTTP fields.
         ``ca``: a file with the certificates of the authorities (PEM) that ``wss://`` trusts instead of the system's.
-        Over ``tcp://``, ``headers`` and ``ca`` cannot be used.
+        ``certificate`` and ``key``: files with the client's own certificate and its key (PEM), for a service that asks
+        for one. Only the owner may read the key's file. Over ``tcp://`` only ``token`` can be used.
 
         Raises ValueError for a wrong url, a setting that is not positive, and a token, header or file that cannot be
         used; TypeError for a wrong type.
         """
-        self._core = core_client(url, settings, token, headers, ca)
+        self._core = core_client(url, settings, token, headers, TlsFiles(ca, certificate, key))
 
     def open(
         self,

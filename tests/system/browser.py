@@ -83,12 +83,13 @@ class PatientPort:
 
 
 class Browser(Process):
-    """The input of its microphone is the WAV file `recording`, in a loop."""
+    """The input of its microphone is the WAV file `recording`, in a loop. It trusts certificates with the key `pinned`."""
 
-    def __init__(self, recording=None):
+    def __init__(self, recording=None, pinned=None):
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-browser-", ignore_cleanup_errors=True)
         microphone = [f"--use-file-for-fake-audio-capture={recording}"] if recording else []
-        super().__init__("chromium", *OPTIONS, *microphone, f"--user-data-dir={self.folder.name}", "about:blank",
+        trust = [f"--ignore-certificate-errors-spki-list={pinned}"] if pinned else []
+        super().__init__("chromium", *OPTIONS, *microphone, *trust, f"--user-data-dir={self.folder.name}", "about:blank",
                          environment={"HOME": self.folder.name, "DBUS_SESSION_BUS_ADDRESS": ""})
         listens = re.compile(r"DevTools listening on (ws://\S+)")
         self.tools = self.await_ready(lambda: next(filter(None, map(listens.search, list(self.errors))), None),

@@ -74,7 +74,7 @@ class Commands(TlsTest, SystemTest):
         self.assertIn(f"\r\nAuthorization: Bearer {TOKEN}\r\n", request)
         code, errors, _ = self.command("replay", recordings, "--workers", f"unix:{recordings}/w.sock")
         self.assertEqual(code, 1)
-        self.assertIn("--ca and --token-file apply to --url", errors)
+        self.assertIn("--ca, --certificate, --key and --token-file apply to --url", errors)
 
     def test_a_certificate_that_cannot_be_trusted_is_named_by_each_command(self):
         for certificate, ca, cause in ((self.good, self.stranger.ca, "not among the trusted ones"),

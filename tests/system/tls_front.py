@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates, and a server with TLS in front of a service: Python's ssl, and certificates of the program `openssl`."""
+import base64
 import contextlib
+import hashlib
 import socket
 import ssl
 import subprocess
@@ -12,6 +14,13 @@ HOST = "DNS:localhost,IP:127.0.0.1"
 
 def openssl(*arguments, program=("openssl",)):
     subprocess.run([*program, *arguments], check=True, capture_output=True)
+
+
+def pin(certificate):
+    """The digest of a certificate's public key in base64, by which a browser trusts it."""
+    public = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-pubkey"], check=True, capture_output=True).stdout
+    der = base64.b64decode(b"".join(public.splitlines()[1:-1]))
+    return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
 
 class Authority:

@@ -65,6 +65,26 @@ std::string fields_of(const ServiceAccess& access) {
   return fields;
 }
 
+bool has_files(const ServiceAccess& access) {
+  return !access.ca.empty() || !access.certificate.empty() || !access.key.empty();
+}
+
+TlsContext context_of(const ServiceAccess& access) {
+  try {
+    return TlsContext::for_clients(
+        {.certificate = access.certificate, .key = access.key, .ca = access.ca});
+  } catch (const std::invalid_argument& error) {
+    const std::string_view message = error.what();
+    const auto begins_with = [message](const std::string& file) {
+      return !file.empty() && message.starts_with(file + ": ");
+    };
+    std::string argument = "ca";
+    if (begins_with(access.key)) argument = "key";
+    if (begins_with(access.certificate)) argument = "certificate";
+    throw std::invalid_argument(argument + ": " + error.what());
+  }
+}
+
 // Parses HOST[:PORT]; an IPv6 address must be in brackets. `port` is the default.
 std::optional<ServiceUrl> parse_address(std::string_view address, std::string_view port) {
   if (address.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
@@ -125,21 +145,20 @@ std::string ServiceUrl::host_field() const {
 }
 
 std::string tcp_token(const ServiceAccess& access) {
-  if (!access.headers.empty() || !access.ca.empty())
-    throw std::invalid_argument("headers and ca need a URL with wss:// or ws://");
+  if (!access.headers.empty() || has_files(access))
+    throw std::invalid_argument(
+        "headers, ca, certificate and key cannot be used over tcp://, but over wss://");
   if (!access.token.empty()) check_token(access.token);
   return access.token;
 }
 
 CheckedAccess::CheckedAccess(ServiceUrl url, const ServiceAccess& access)
     : url_(std::move(url)), fields_(fields_of(access)) {
-  if (!url_.tls && !access.ca.empty()) throw std::invalid_argument("ca needs a URL with wss://");
-  if (!url_.tls) return;
-  try {
-    context_ = TlsContext::for_clients({.ca = access.ca});
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(std::string("ca: ") + error.what());
-  }
+  if (!url_.tls && has_files(access))
+    throw std::invalid_argument("ca, certificate and key need a URL with wss://");
+  if (access.certificate.empty() != access.key.empty())
+    throw std::invalid_argument("certificate and key must be given together");
+  if (url_.tls) context_ = context_of(access);
 }
 
 std::unique_ptr<TlsSession> CheckedAccess::tls(int socket) const {

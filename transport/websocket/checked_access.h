@@ -31,14 +31,15 @@ std::optional<ServiceUrl> parse_tcp_url(std::string_view url);
 std::string wrong_url(std::string_view url);
 
 // The token for a URL with tcp://; may be empty. Throws std::invalid_argument for a token that
-// cannot be sent, and for headers and a `ca`.
+// cannot be sent, and for anything else in `access`.
 std::string tcp_token(const ServiceAccess& access);
 
 // The access of all connections of a client to one service. Immutable after construction.
 class CheckedAccess {
  public:
   // Throws std::invalid_argument for a token or header that cannot be sent, a file that cannot be
-  // used, and a `ca` for a service without TLS. The message has no token and no value of a header.
+  // used, and files of TLS for a service without it. The message names the argument and its file.
+  // It has no token and no value of a header.
   explicit CheckedAccess(ServiceUrl url, const ServiceAccess& access = {});
 
   const ServiceUrl& url() const { return url_; }
