@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's clients over wss://, with tokens and headers. The servers with TLS are Python's."""
+"""The package's clients over wss://, with certificates, tokens and headers. The servers that misbehave, or show what they
+received, are Python's."""
 import base64
 import contextlib
 import hashlib
@@ -10,7 +11,8 @@ import threading
 import unittest
 from unittest import mock
 
-from clients import ClientTest, comparable
+from clients import PIPELINE, ClientTest, comparable
+from cutting_proxy import CuttingProxy, at_random
 from harness import run, samples
 from tls_front import TlsTest
 
@@ -30,6 +32,20 @@ class Tls(TlsTest, ClientTest):
         self.fronted = self.front(self.served.port, certificate or self.good)
         return f"wss://{host}:{self.fronted.port}"
 
+    def secure(self, more=""):
+        """A service with TLS in the place of the one without. Returns its URL."""
+        certificate, key = self.good
+        self.served = self.service(PIPELINE, f'[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n{more}')
+        self.attached = self.tap(self.served, "default", "--data", "crc32c")
+        return f"wss://localhost:{self.served.port}"
+
+    def tokens(self):
+        """The table for TOKEN."""
+        file = self.enterContext(tempfile.NamedTemporaryFile("w"))
+        file.write(hashlib.sha256(TOKEN.encode()).hexdigest() + " kitchen\n")
+        file.flush()
+        return f'[access]\ntokens = "{file.name}"\n'
+
     def talk(self, client):
         with client.open(rate=16000) as stream:
             return comparable(stream.run([samples(0, 4000)] * 5)), stream.totals
@@ -41,15 +57,61 @@ class Tls(TlsTest, ClientTest):
 
     def test_a_stream_over_tls_has_the_results_of_one_without(self):
         plain = self.talk(millrace.Client(self.url("websocket")))
+        url = self.secure(self.tokens())
+        access = {"ca": self.authority.ca, "token": TOKEN}
         for host in "localhost", "127.0.0.1":
-            self.assertEqual(self.talk(millrace.Client(self.behind(host=host), ca=self.authority.ca)), plain)
-            self.assertEqual(self.fronted.names, ["localhost" if host == "localhost" else None])
+            self.assertEqual(self.talk(millrace.Client(url.replace("localhost", host), **access)), plain)
 
         async def asynchronously():
-            async with millrace.connect(self.behind(), ca=self.authority.ca).open(rate=16000) as stream:
+            async with millrace.connect(url, **access).open(rate=16000) as stream:
                 return comparable([result async for result in stream.run([samples(0, 4000)] * 5)]), stream.totals
 
         self.assertEqual(run(asynchronously()), plain)
+        with self.assertRaises(millrace.StreamRefused) as caught:
+            millrace.Client(url, ca=self.authority.ca).open()
+        self.assertEqual(caught.exception.code, "unauthenticated")
+
+    def test_a_client_names_the_host_to_its_server(self):
+        for host, name in ("localhost", "localhost"), ("127.0.0.1", None):
+            self.talk(millrace.Client(self.behind(host=host), ca=self.authority.ca))
+            self.assertEqual(self.fronted.names, [name])
+
+    def test_a_client_shows_its_own_certificate_to_a_service_that_asks(self):
+        own, other = self.authority.certificate("own"), self.stranger.certificate("other")
+        url = self.secure(f'client_ca = "{self.authority.ca}"\n')
+        access = {"ca": self.authority.ca, "certificate": own[0], "key": own[1]}
+        self.talk(millrace.Client(url, **access))
+
+        async def asynchronously():
+            async with millrace.connect(url, **access).open(rate=16000) as stream:
+                return [result async for result in stream.run([samples(0, 4000)])]
+
+        self.assertTrue(run(asynchronously()))
+        self.lost(url, "certificate required", ca=self.authority.ca)
+        self.lost(url, "unknown ca", ca=self.authority.ca, certificate=other[0], key=other[1])
+
+    def test_a_certificate_or_key_that_cannot_be_used_is_named_with_its_argument(self):
+        certificate, key = self.good
+        for named, arguments in ((f"key: {self.expired[1]}: does not fit", {"certificate": certificate, "key": self.expired[1]}),
+                                 ("key: /nowhere: .*No such file", {"certificate": certificate, "key": "/nowhere"}),
+                                 ("certificate: /nowhere: .*No such file", {"certificate": "/nowhere", "key": key}),
+                                 ("given together", {"certificate": certificate}), ("given together", {"key": key})):
+            with self.subTest(arguments), self.assertRaisesRegex(ValueError, named):
+                millrace.Client("wss://localhost", **arguments)
+        for transport in "websocket", "zeromq":
+            with self.assertRaisesRegex(ValueError, "wss://"):
+                millrace.Client(self.url(transport), certificate=certificate, key=key)
+        with self.assertRaisesRegex(TypeError, "certificate"):
+            millrace.Client("wss://localhost", certificate=b"file", key=key)
+
+    def test_a_stream_continues_over_lines_that_are_cut_below_tls(self):
+        self.secure(self.tokens())
+        proxy = CuttingProxy(self.served.port, at_random(1, 8000, 20000))
+        self.addCleanup(proxy.close)
+        access = {"ca": self.authority.ca, "token": TOKEN}
+        cut, whole = (self.talk(millrace.Client(f"wss://localhost:{port}", **access)) for port in (proxy.port, self.served.port))
+        self.assertGreater(proxy.count, 1)
+        self.assertEqual(cut, whole)
 
     def test_the_authorities_of_the_system_are_the_default(self):
         url = self.behind()
@@ -171,21 +233,18 @@ class Tls(TlsTest, ClientTest):
         for arguments in {"headers": {"X": "y"}}, {"ca": self.authority.ca}:
             with self.assertRaisesRegex(ValueError, "wss://"):
                 millrace.Client(self.url("zeromq"), **arguments)
-        with self.assertRaisesRegex(ValueError, "ca: /nowhere: No such file"):
+        with self.assertRaisesRegex(ValueError, "ca: /nowhere: .*No such file"):
             millrace.Client("wss://localhost", ca="/nowhere")
 
     def test_a_token_is_sent_over_each_transport(self):
-        with tempfile.NamedTemporaryFile("w") as tokens:
-            tokens.write(hashlib.sha256(TOKEN.encode()).hexdigest() + " kitchen\n")
-            tokens.flush()
-            self.served = self.service(extra=f'[access]\ntokens = "{tokens.name}"\n')
-            self.attached = self.tap(self.served, "default", "--data", "crc32c")
-            for url in self.urls():
-                self.talk(millrace.Client(url, token=TOKEN))
-                for wrong in None, TOKEN + "=":
-                    with self.assertRaises(millrace.StreamRefused) as caught:
-                        millrace.Client(url, token=wrong).open()
-                    self.assertEqual(caught.exception.code, "unauthenticated")
+        self.served = self.service(extra=self.tokens())
+        self.attached = self.tap(self.served, "default", "--data", "crc32c")
+        for url in self.urls():
+            self.talk(millrace.Client(url, token=TOKEN))
+            for wrong in None, TOKEN + "=":
+                with self.assertRaises(millrace.StreamRefused) as caught:
+                    millrace.Client(url, token=wrong).open()
+                self.assertEqual(caught.exception.code, "unauthenticated")
 
     def test_a_refused_token_is_a_refusal(self):
         def serve(listener):
