@@ -91,8 +91,9 @@ TEST_CASE("a service that is absent or too slow is not healthy") {
 }
 
 TEST_CASE("an invalid URL or time is named") {
-  CHECK(healthcheck("https://127.0.0.1:1/").err ==
-        "millrace healthcheck: --url: \"https://127.0.0.1:1/\" must be http://ADDRESS:PORT/PATH\n");
+  CHECK(healthcheck("ftp://127.0.0.1:1/").err ==
+        "millrace healthcheck: --url: \"ftp://127.0.0.1:1/\" must be http://ADDRESS:PORT/PATH or "
+        "https://…\n");
   CHECK(healthcheck("http://127.0.0.1:1/", "2").err ==
         "millrace healthcheck: --timeout: \"2\" must be a time such as 2s\n");
 }

@@ -185,6 +185,12 @@ class TlsTest(SystemTest):
         page = f"https://localhost:{self.serving.admin_port}/livez"
         with urllib.request.urlopen(page, context=self.context(), timeout=PATIENCE) as answer:
             self.assertEqual(answer.status, 200)
+        for trust, code, errors in (("--ca", self.authority.ca), 0, "^$"), (("--ca", self.stranger.ca), 1, "not among the trusted"), \
+                (("--ca", self.authority.ca, "--name", "other.example"), 1, "hostname mismatch"):
+            checked = subprocess.run([MILLRACE, "healthcheck", "--url", page.replace("localhost", "127.0.0.1"), *trust],
+                                     capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(checked.returncode, code)
+            self.assertRegex(checked.stderr, errors)
 
     def test_a_ticket_resumes_a_session(self):
         self.serve()
