@@ -36,12 +36,19 @@ UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Versi
 class Live:
     Talk = Blocking
 
-    def connect(self, **query):
-        talk = self.Talk(self.host, {**AUDIO, **query})
+    def connect(self, key="any", tls="", **query):
+        talk = self.Talk(self.host, {**AUDIO, **query}, key, tls)
         self.addCleanup(talk.close)
         if self.Talk is Blocking:
             self.limited(talk.connection._websocket.close)
         return talk
+
+    def test_a_stream_over_tls_with_a_token_has_its_results(self):
+        self.serve_with_tls("secret")
+        talk = self.connect(key="secret", tls="s")
+        talk.send(said(1, 2, rate=RATE))
+        self.assertEqual(finals(talk.end()[:-1]), ["w1 w2"])
+        self.assertRaises((ApiError, InvalidStatus), self.connect, key="other", tls="s")
 
     def start(self, *arguments):
         self.serve(*arguments)

@@ -14,13 +14,14 @@ RATE = 16000
 class Blocking:
     """A connection of the SDK."""
 
-    def __init__(self, host, query):
+    def __init__(self, host, query, key="any", tls=""):
+        self.key = key
         environment = DeepgramClientEnvironment(
-            base=f"http://{host}", production=f"ws://{host}", agent=f"ws://{host}", agent_rest=f"http://{host}")
+            base=f"http{tls}://{host}", production=f"ws{tls}://{host}", agent=f"ws{tls}://{host}", agent_rest=f"http{tls}://{host}")
         self.open(environment, query)
 
     def open(self, environment, query):
-        self.context = DeepgramClient(api_key="any", environment=environment).listen.v1.connect(**query)
+        self.context = DeepgramClient(api_key=self.key, environment=environment).listen.v1.connect(**query)
         self.connection = self.context.__enter__()
 
     def run(self, result):
@@ -78,7 +79,7 @@ class Blocking:
 class WithAsyncio(Blocking):
     def open(self, environment, query):
         self.runner = asyncio.Runner()
-        self.context = AsyncDeepgramClient(api_key="any", environment=environment).listen.v1.connect(**query)
+        self.context = AsyncDeepgramClient(api_key=self.key, environment=environment).listen.v1.connect(**query)
         self.connection = self.run(self.context.__aenter__())
 
     def run(self, result):

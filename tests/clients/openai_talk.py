@@ -19,8 +19,8 @@ class Blocking:
 
     checked = True
 
-    def __init__(self, host, **query):
-        client = OpenAI(api_key="any", websocket_base_url=f"ws://{host}/v1")
+    def __init__(self, host, key="any", tls="", **query):
+        client = OpenAI(api_key=key, websocket_base_url=f"ws{tls}://{host}/v1")
         self.connection = self.run(client.realtime.connect(extra_query={"intent": "transcription", **query}).enter())
 
     def run(self, result):
@@ -66,9 +66,9 @@ class Blocking:
 
 
 class WithAsyncio(Blocking):
-    def __init__(self, host, **query):
+    def __init__(self, host, key="any", tls="", **query):
         self.runner = asyncio.Runner()
-        client = AsyncOpenAI(api_key="any", base_url=f"http://{host}/v1")
+        client = AsyncOpenAI(api_key=key, base_url=f"http{tls}://{host}/v1")
         self.connection = self.run(client.realtime.connect(extra_query={"intent": "transcription", **query}).enter())
 
     def run(self, result):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service with the protocols of OpenAI and Deepgram, and the workers that answer their clients."""
 import audioop
+import hashlib
 import json
 import os
 import platform
@@ -11,8 +12,10 @@ import threading
 import unittest
 import wave
 from pathlib import Path
+from unittest import mock
 
 from harness import MILLRACE, PATIENCE, Process, SystemTest, wait_for
+from tls_front import Authority
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -45,6 +48,17 @@ class Served(SystemTest):
     def serve(self, pipelines=PIPELINE, protocols=PROTOCOLS, extra=""):
         self.served = self.service(pipelines + protocols, extra)
         self.host = f"127.0.0.1:{self.served.port}"
+
+    def serve_with_tls(self, token):
+        """A service with TLS, whose authority is one of the system's, and with this token."""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        authority = Authority(folder)
+        certificate, key = authority.certificate("service")
+        tokens = Path(folder) / "tokens"
+        tokens.write_text(hashlib.sha256(token.encode()).hexdigest() + " kitchen\n")
+        self.serve(extra=f'[tls]\ncertificate = "{certificate}"\nkey = "{key}"\n[access]\ntokens = "{tokens}"\n')
+        self.enterContext(mock.patch.dict("os.environ", {"SSL_CERT_FILE": str(authority.ca)}))
+        return self.worker()
 
     def worker(self, *options, script=HERE / "scripted_worker.py"):
         """Starts a worker, by default the scripted one."""
