@@ -34,13 +34,12 @@ Result<std::shared_ptr<const Content>, ConfigError> load(const std::string& conf
 // The error of TlsContext begins with the path of a file.
 ConfigError tls_error(const Configuration& from, std::string_view error) {
   const TlsOptions& tls = from.options.tls;
-  std::string key = "tls";
   for (const auto& [name, path] : {std::pair{"tls.certificate", &tls.certificate},
                                    {"tls.key", &tls.key},
-                                   {"tls.client_ca", &tls.client_ca},
-                                   {"tls.worker_ca", &tls.worker_ca}})
-    if (!path->empty() && error.starts_with(*path + ": ")) key = name;
-  return from.file + ": key '" + key + "': " + std::string(error);
+                                   {"tls.client_ca", &tls.client_ca}})
+    if (!path->empty() && error.starts_with(*path + ": "))
+      return from.file + ": key '" + name + "': " + std::string(error);
+  return from.file + ": key 'tls': " + std::string(error);
 }
 
 std::optional<ConfigError> load_tls(const Configuration& from, AccessFiles& into) {
@@ -49,10 +48,9 @@ std::optional<ConfigError> load_tls(const Configuration& from, AccessFiles& into
   TlsFiles files{.certificate = tls.certificate, .key = tls.key, .ca = tls.client_ca};
   try {
     into.tls = std::make_shared<const TlsContext>(TlsContext::for_servers(files));
-    if (tls.worker_ca.empty()) return std::nullopt;
-    files.ca = tls.worker_ca;
-    into.worker_tls =
-        std::make_shared<const TlsContext>(TlsContext::for_servers(files, TlsContext::workers));
+    files.ca.clear();  // the program that scrapes it has no certificate
+    if (tls.admin)
+      into.admin_tls = std::make_shared<const TlsContext>(TlsContext::for_servers(files));
   } catch (const std::invalid_argument& wrong) {
     return tls_error(from, wrong.what());
   }

@@ -18,7 +18,7 @@ struct AccessFiles {
   std::shared_ptr<const TokenList> tokens = nullptr;
   std::shared_ptr<const TenantList> tenants = nullptr;
   std::shared_ptr<const ResumeKeys> resume_keys = nullptr;
-  std::shared_ptr<const TlsContext> tls = nullptr, worker_tls = nullptr;
+  std::shared_ptr<const TlsContext> tls = nullptr, admin_tls = nullptr;
 };
 // Reads the files that the configuration names. The error names the key.
 Result<AccessFiles, ConfigError> load_access(const Configuration& from);

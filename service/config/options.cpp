@@ -83,10 +83,8 @@ TlsOptions read_tls(Section tls) {
   TlsOptions options{.certificate = tls.file("certificate"),
                      .key = tls.file("key"),
                      .client_ca = tls.file("client_ca"),
-                     .worker_ca = tls.file("worker_ca"),
                      .admin = tls.flag("admin", false)};
-  const bool any = !options.key.empty() || !options.client_ca.empty() ||
-                   !options.worker_ca.empty() || options.admin;
+  const bool any = !options.key.empty() || !options.client_ca.empty() || options.admin;
   if (options.on() && options.key.empty()) tls.wrong("key", "must be the key of certificate");
   if (!options.on() && any) tls.wrong("certificate", "must be set: the other keys need it");
   tls.refuse_unknown();
@@ -106,9 +104,7 @@ ListenOptions read_listen(Section listen, const TlsOptions& tls) {
   std::vector<Listener> listeners{{"websocket", options.websocket, tls.on(), "[tls]"},
                                   {"admin", options.admin, tls.admin, "[tls] with admin = true"}};
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
-  if (options.workers_remote)
-    listeners.push_back({"workers_remote", *options.workers_remote, !tls.worker_ca.empty(),
-                         "[tls] with worker_ca"});
+  if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
   options.proxies = read_proxies(listen);
   options.origins = read_origins(listen);
   options.names = read_names(listen);

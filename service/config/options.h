@@ -49,9 +49,7 @@ struct TlsOptions {
   std::string certificate = {};  // the service's, and behind it those between; empty: no TLS
   std::string key = {};          // belongs to the certificate
   std::string client_ca = {};    // clients must show a certificate of it; empty: they need not
-  // Workers on other machines must show a certificate of it; empty: their listener has no TLS.
-  std::string worker_ca = {};
-  bool admin = false;  // the admin listener has TLS too
+  bool admin = false;            // the admin listener has TLS too
 
   bool on() const { return !certificate.empty(); }
   bool operator==(const TlsOptions&) const = default;

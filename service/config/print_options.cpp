@@ -49,7 +49,6 @@ void print(std::ostream& out, const TlsOptions& tls) {
       << "certificate = " << toml_string(tls.certificate) << '\n'
       << "key = " << toml_string(tls.key) << '\n';
   if (!tls.client_ca.empty()) out << "client_ca = " << toml_string(tls.client_ca) << '\n';
-  if (!tls.worker_ca.empty()) out << "worker_ca = " << toml_string(tls.worker_ca) << '\n';
   out << "admin = " << (tls.admin ? "true" : "false") << '\n';
 }
 

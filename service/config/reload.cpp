@@ -82,8 +82,6 @@ bool may_change(std::string_view key, const Configuration& running, const Config
   // A listener gains or loses TLS only by a restart.
   if (key == "tls.certificate" || key == "tls.key")
     return running.options.tls.on() && read.options.tls.on();
-  if (key == "tls.worker_ca")
-    return running.options.tls.worker_ca.empty() == read.options.tls.worker_ca.empty();
   // If neither file sets it, it follows limits.slab_bytes, which may change.
   if (key == "gpu.slab_bytes") return !running.sets_device_slabs && !read.sets_device_slabs;
   return std::ranges::find(reloadable, key) != reloadable.end();
@@ -130,8 +128,7 @@ Result<Reloaded, ConfigError> reload(const Configuration& running, const AccessF
   add_if_other("access.tokens", in_use.tokens, access->tokens, reloaded->changed);
   add_if_other("access.tenants", in_use.tenants, access->tenants, reloaded->changed);
   add_if_other("access.resume_key", in_use.resume_keys, access->resume_keys, reloaded->changed);
-  add_if_other("tls.certificate", in_use.tls, access->tls, reloaded->changed);
-  add_if_other("tls.worker_ca", in_use.worker_tls, access->worker_tls, reloaded->changed);
+  add_if_other("tls", in_use.tls, access->tls, reloaded->changed);
   // The keys of a file that is no longer named must not count any more.
   if (!access->resume_keys && !running.options.access.resume_key.empty())
     access->resume_keys = std::make_shared<const ResumeKeys>(ResumeKeys::random());

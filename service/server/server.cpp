@@ -198,7 +198,7 @@ void Server::listen() {
       make_listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
   admin_.emplace(
       std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
-      large_answers_, options_.listen.names, options_.tls.admin ? &admission_.gate.tls : nullptr);
+      large_answers_, options_.listen.names, &admin_tls_);
   listen_for_workers(threads_.front()->context().get_executor());
 }
 

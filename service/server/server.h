@@ -118,7 +118,7 @@ class Server {
   net::basic_signal_set<Executor> hangups_{main_.get_executor(), SIGHUP};
   ServiceStats stats_;
   SharedAdmission admission_;
-  Current<TlsContext> worker_tls_;  // for workers on other machines; null: without TLS
+  Current<TlsContext> admin_tls_;  // for the admin listener; null: without TLS
   Budget slab_bytes_;
   RemoteBudgets remote_budgets_;
   DeviceWatch device_watch_;

@@ -46,7 +46,7 @@ bool Server::reload() {
                            .tenants = rules.tenants,
                            .resume_keys = admission_.resume_keys.get(),
                            .tls = admission_.gate.tls.get(),
-                           .worker_tls = worker_tls_.get()};
+                           .admin_tls = admin_tls_.get()};
   auto reloaded = millrace::reload(configuration_, in_use);
   stats_.reloaded.set(reloaded.has_value());
   if (!reloaded) {
@@ -87,7 +87,7 @@ void Server::apply(AccessFiles access) {
     thread->post([&admission = thread->admission()] { admission.permits().recheck(Clock::now()); });
   if (access.tls) stats_.certificate_expires.set(access.tls->expires().count());
   admission_.gate.tls.replace(std::move(access.tls));
-  worker_tls_.replace(std::move(access.worker_tls));
+  admin_tls_.replace(std::move(access.admin_tls));
   if (access.resume_keys) admission_.resume_keys.replace(std::move(access.resume_keys));
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "transport/net/spawn.h"
+#include "transport/websocket/handshake.h"
 #include "transport/websocket/websocket_connection.h"
 
 namespace millrace::test {
@@ -73,12 +74,13 @@ class ScriptedService {
     }
     constexpr std::string_view field = "Sec-WebSocket-Key: ";
     const std::size_t key = request.find(field) + field.size();
-    Upgrade upgrade{.key = request.substr(key, request.find('\r', key) - key)};
+    const std::string upgraded =
+        answer_to(Upgrade{.key = request.substr(key, request.find('\r', key) - key)});
     std::string target = target_of(request);
-    std::string rest;
-    const auto connection =
-        co_await accept_websocket(std::move(socket), std::move(upgrade), std::move(rest), 1 << 20);
-    if (!connection) co_return;
+    const auto [unsent, written] =
+        co_await net::async_write(socket, net::buffer(upgraded), no_throw);
+    if (unsent) co_return;
+    const auto connection = open_websocket(Role::server, std::move(socket), {}, 1 << 20);
     if (host_)
       co_await host_->serve(*connection, std::move(request));
     else

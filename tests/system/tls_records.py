@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from harness import PATIENCE
 
-HANDSHAKE, DATA = 22, 23
+ALERT, HANDSHAKE, DATA = 21, 22, 23
+CLOSE_NOTIFY = b"\1\0"
 KEY_UPDATE = 24
 
 

@@ -12,8 +12,11 @@ import unittest
 import urllib.request
 
 import websockets
+from faults import text
 from harness import MILLRACE, PATIENCE, UNHURRIED, SystemTest, read_all, run, samples, wait_for
+from raw_client import BINARY, frame, upgrade
 from tls_front import Authority
+from tls_records import ALERT, CLOSE_NOTIFY, RecordClient
 
 REFUSED = "millrace_ingest_connections_rejected_total"
 EXPIRY = "millrace_tls_certificate_expiry_seconds"
@@ -116,6 +119,13 @@ class TlsTest(SystemTest):
             with self.assertRaises((ssl.SSLError, OSError, websockets.InvalidHandshake)):
                 run(self.stream(self.context(certificate=wrong)))
         self.await_metric(self.serving, 3, REFUSED, reason="handshake")
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):  # behind a ticket it would not be checked again
+            context = self.context(certificate=client)
+            context.minimum_version = context.maximum_version = version
+            with self.raw(context) as connection:
+                connection.sendall(upgrade())
+                connection.recv(4096)
+                self.assertFalse(connection.session and connection.session.has_ticket)
         self.assertIn("certificate", "\n".join(self.serving.errors))
 
     def test_a_client_that_is_refused_reads_the_reason_although_its_request_is_unread(self):
@@ -135,13 +145,30 @@ class TlsTest(SystemTest):
         self.assertIn("use wss://", answer)
         self.assertEqual(run(self.stream()), 4800)
 
-    def test_a_client_that_ends_without_the_end_of_tls_is_lost(self):
+    def test_a_request_and_frames_in_one_record_are_read_although_the_socket_is_silent(self):
         self.serve()
-        with self.raw() as client:
-            client.sendall(b"GET /v1/stream?rate=16000 HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                           b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-            self.assertIn(b"101", client.recv(4096))
+        client = RecordClient(self.serving.port, self.authority.ca)
+        self.addCleanup(client.socket.close)
+        client.send(client.record(upgrade() + frame(BINARY, samples(0, 7000))))
+        received = []
+        wait_for(lambda: received.append(client.read()) or b'"end":6400' in b"".join(received), "the last whole row")
+
+    def test_only_the_end_of_tls_is_the_end_of_a_clients_messages(self):
+        self.serve()
+        self.worker.kill()  # no row is answered before the end has arrived
+        clients = [RecordClient(self.serving.port, self.authority.ca) for _ in range(2)]
+        for number, client in enumerate(clients):
+            self.addCleanup(client.socket.close)
+            client.send(client.record(upgrade(f"/v1/stream?id={number}")))
+            client.send(client.record(frame(BINARY, samples(0, 1600)) + text(type="end")))
+        whole = clients[0]
+        whole.send(whole.record(CLOSE_NOTIFY, ALERT))
+        for client in clients:
+            client.socket.shutdown(socket.SHUT_WR)
         self.await_metric(self.serving, 1, "millrace_streams_closed_total", reason="client_gone")
+        self.worker = self.tap(self.serving)
+        received = []
+        wait_for(lambda: received.append(whole.read()) or b'"closed"' in b"".join(received), "the end of the stream")
 
     def test_streams_go_on_while_the_certificate_is_replaced(self):
         self.serve()
@@ -181,7 +208,8 @@ class TlsTest(SystemTest):
         self.reload("configuration reloaded")
 
     def test_the_admin_listener_speaks_tls_if_it_is_set(self):
-        self.serving = self.service(extra=f'[tls]\ncertificate = "{self.certificate}"\nkey = "{self.key}"\nadmin = true\n')
+        self.serving = self.service(extra=f'[tls]\ncertificate = "{self.certificate}"\nkey = "{self.key}"\n'
+                                          f'client_ca = "{self.authority.ca}"\nadmin = true\n')
         page = f"https://localhost:{self.serving.admin_port}/livez"
         with urllib.request.urlopen(page, context=self.context(), timeout=PATIENCE) as answer:
             self.assertEqual(answer.status, 200)

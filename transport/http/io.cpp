@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -30,17 +31,19 @@ Task<Result<HttpQuery, HttpFault>> read_query(StreamSocket& socket, std::string&
 
 namespace {
 
-std::string text_of(HttpAnswer answer) {
-  http::response<http::string_body> response(http::int_to_status(answer.status), 11);
+std::string text_of(const HttpAnswer& answer) {
+  http::response<http::empty_body> response(http::int_to_status(answer.status), 11);
   response.set(http::field::content_type, answer.type);
   response.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : answer.fields) response.set(name, value);
   response.keep_alive(false);
   response.content_length(answer.body.size());
-  if (!answer.without_body) response.body() = std::move(answer.body);
-  std::ostringstream text;
-  text << response;
-  return std::move(text).str();
+  std::ostringstream head;
+  head << response;
+  if (!head) throw std::bad_alloc();  // a stream swallows the exception
+  std::string text = std::move(head).str();
+  if (!answer.without_body) text += answer.body;
+  return text;
 }
 
 }  // namespace
@@ -50,13 +53,13 @@ void answer_at_once(StreamSocket& socket, HttpAnswer answer) {
   // Reads the request if it has arrived: with unread bytes, the close would reset the connection.
   std::array<char, 4096> unread;
   socket.read_some(net::buffer(unread), ignored);
-  const std::string text = text_of(std::move(answer));
+  const std::string text = text_of(answer);
   socket.write_some({net::buffer(text), net::const_buffer()}, ignored);
   socket.shutdown_send();
 }
 
 Task<> write_answer(StreamSocket& socket, HttpAnswer answer) {
-  const std::string text = text_of(std::move(answer));
+  const std::string text = text_of(answer);
   co_await write_all(socket, text);
 }
 

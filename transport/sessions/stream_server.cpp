@@ -15,6 +15,7 @@
 #include "transport/net/turns.h"
 #include "transport/sessions/session.h"
 #include "transport/sessions/upgrade_limit.h"
+#include "transport/websocket/handshake.h"
 #include "transport/websocket/websocket_connection.h"
 
 namespace millrace {
@@ -202,17 +203,26 @@ Task<std::optional<WebSocketProtocol::Accepted>> admit(SessionScope& scope, Stre
   co_return std::nullopt;
 }
 
+// False if the client cannot be answered, or not in time: it may have filled its socket before.
+Task<bool> answer_upgrade(SessionScope& scope, StreamSocket& socket, const Upgrade& upgrade) {
+  UpgradeLimit limit(scope, socket);
+  const std::string answer = answer_to(upgrade);
+  const auto unsent = co_await write_all(socket, answer);
+  co_return !unsent;
+}
+
 Task<> serve_request(SessionScope& scope, StreamSocket socket, Arrival arrival, Request request) {
   auto admitted = co_await admit(scope, socket, arrival, request);
   if (!admitted) co_return;
   request.query = {};  // a session may last for hours
   const std::size_t longest = admitted->longest_message.value_or(scope.limits().message);
-  auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),
-                                              std::move(request.rest), longest);
-  if (!connection) {
+  const bool answered = co_await answer_upgrade(scope, socket, admitted->upgrade);
+  if (!answered) {
     scope.refuse(arrival.origin.text(), Refusal::handshake, "the upgrade could not be answered");
     co_return;
   }
+  const auto connection =
+      open_websocket(Role::server, std::move(socket), std::move(request.rest), longest);
   co_await run_session(scope, arrival.gate, *connection, *admitted->conversation);
 }
 
@@ -261,7 +271,7 @@ Task<> StreamServer::serve(Socket accepted, ClientOrigin origin, Share share) {
                           ? protocol->thread_of(request->query, identity_of(arrival))
                           : std::nullopt;
   if (thread && *thread < siblings_.size()) {
-    const Tcp version = acceptor_.local_endpoint().protocol();
+    const Tcp version = socket.tcp().local_endpoint().protocol();
     auto [descriptor, tls] = socket.release();
     siblings_[*thread]->take({version, std::move(descriptor), std::move(tls),
                               std::move(arrival.socket), std::move(arrival.origin),

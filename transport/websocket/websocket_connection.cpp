@@ -10,10 +10,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <utility>
 
-#include "transport/net/tls/socket_io.h"
 #include "transport/net/turns.h"
 #include "transport/websocket/frame_output.h"
-#include "transport/websocket/handshake.h"
 #include "transport/websocket/read_ahead.h"
 
 namespace millrace {
@@ -283,14 +281,6 @@ std::size_t WebSocketConnection::unacknowledged() {
 std::unique_ptr<Connection> open_websocket(Role role, StreamSocket socket, std::string rest,
                                            std::size_t longest) {
   return std::make_unique<WebSocketConnection>(role, std::move(socket), std::move(rest), longest);
-}
-
-Task<std::unique_ptr<Connection>> accept_websocket(StreamSocket socket, Upgrade upgrade,
-                                                   std::string rest, std::size_t longest) {
-  const std::string answer = answer_to(upgrade);
-  const auto unsent = co_await write_all(socket, answer);
-  if (unsent) co_return nullptr;
-  co_return open_websocket(Role::server, std::move(socket), std::move(rest), longest);
 }
 
 }  // namespace millrace

@@ -8,7 +8,6 @@
 #include "transport/net/tls/stream_socket.h"
 #include "transport/websocket/connection.h"
 #include "transport/websocket/message_reader.h"
-#include "transport/websocket/upgrade.h"
 
 namespace millrace {
 
@@ -17,10 +16,5 @@ namespace millrace {
 // before it is read. The socket is closed when the connection is destroyed.
 std::unique_ptr<Connection> open_websocket(Role role, StreamSocket socket, std::string rest,
                                            std::size_t longest);
-
-// Answers an upgrade request that was already read, and opens the server's end. Null if the answer
-// cannot be sent.
-Task<std::unique_ptr<Connection>> accept_websocket(StreamSocket socket, Upgrade upgrade,
-                                                   std::string rest, std::size_t longest);
 
 }  // namespace millrace

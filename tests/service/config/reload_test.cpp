@@ -94,8 +94,6 @@ TEST_CASE("TLS gets other files, but a listener neither gains nor loses it") {
   const std::string tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\n";
   CHECK(change(tls, "[tls]\ncertificate = \"d\"\nkey = \"l\"\n") == "tls.certificate tls.key ");
   CHECK(change(tls, tls + "client_ca = \"a\"\n") == "tls.client_ca ");
-  CHECK(change(tls + "worker_ca = \"a\"\n", tls + "worker_ca = \"b\"\n") == "tls.worker_ca ");
-  CHECK_THAT(change(tls, tls + "worker_ca = \"a\"\n"), Contains("cannot change"));
   CHECK_THAT(change(tls, tls + "admin = true\n"), Contains("cannot change"));
   CHECK_THAT(change("", tls), Contains("cannot change"));
   CHECK_THAT(change(tls, ""), Contains("cannot change"));

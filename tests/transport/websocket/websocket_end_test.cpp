@@ -6,6 +6,8 @@
 #include "tests/transport/sessions/server_fixture.h"
 #include "tests/transport/sessions/session_fixture.h"
 #include "transport/net/spawn.h"
+#include "transport/net/tls/socket_io.h"
+#include "transport/websocket/handshake.h"
 #include "transport/websocket/websocket_connection.h"
 
 using namespace millrace;
@@ -30,10 +32,11 @@ struct LongResultsFixture {
     settle();
   }
 
-  Task<> serve(Socket socket) {
-    Upgrade upgrade{.key = "dGhlIHNhbXBsZSBub25jZQ=="};
-    const auto connection =
-        co_await accept_websocket(std::move(socket), std::move(upgrade), std::string(), 1024);
+  Task<> serve(Socket accepted) {
+    StreamSocket socket(std::move(accepted));
+    const std::string answer = answer_to(Upgrade{.key = "dGhlIHNhbXBsZSBub25jZQ=="});
+    co_await write_all(socket, answer);
+    const auto connection = open_websocket(Role::server, std::move(socket), {}, 1024);
     LoggingAdmission admission(stream);
     MillraceV1Conversation outbox(scope, ClientIdentity());
     (void)outbox.open(admission, {});

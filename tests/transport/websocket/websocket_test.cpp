@@ -256,6 +256,6 @@ TEST_CASE("over ZeroMQ, a client may have a token, and neither headers nor autho
   CHECK(tcp_token({.token = "abc"}) == "abc");
   CHECK_THROWS_WITH(tcp_token({.token = "secret one"}), !Catch::Contains("secret"));
   CHECK_THROWS_WITH(tcp_token({.token = "abc", .headers = {{"X", "y"}}}),
-                    "headers and ca need a URL with wss:// or ws://");
+                    "headers, ca, certificate and key cannot be used over tcp://, but over wss://");
   CHECK_THROWS_AS(tcp_token({.ca = "ca.pem"}), std::invalid_argument);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/net/tls/tls_context.h"
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -64,7 +65,7 @@ void use_certificate(SSL_CTX* context, const std::string& path, const std::strin
 }
 
 void use_key(SSL_CTX* context, const TlsFiles& files, const std::string& pem) {
-  const auto no_password = [](char*, int, int, void*) { return 0; };
+  const auto no_password = [](char*, int, int, void*) { return -1; };
   const Owned<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(reader_of(pem).get(), nullptr, no_password, nullptr), &EVP_PKEY_free);
   if (!key) refuse(files.key, "must have a key in the format PEM, without a password");
@@ -76,8 +77,9 @@ void use_key(SSL_CTX* context, const TlsFiles& files, const std::string& pem) {
 // Servers also send the names of the authorities, so that a client can choose its certificate.
 void trust(SSL_CTX* context, const std::string& path, const std::string& pem) {
   for (const auto& authority : certificates_in(path, pem)) {
-    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
-    SSL_CTX_add_client_CA(context, authority.get());
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, authority.get()) != 1)
+      refuse(path, "has a certificate that cannot be used");
   }
 }
 
@@ -118,13 +120,16 @@ void speak(SSL_CTX* context, bool is_server, std::string_view protocol) {
 }
 
 void set_versions(SSL_CTX* context) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  bool done = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   // Ciphers with forward secrecy and authenticated data. AES-128 first: it is as good, and faster.
-  SSL_CTX_set_ciphersuites(
-      context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
-  SSL_CTX_set_cipher_list(context, "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20");
+  constexpr auto of_1_3 =
+      "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+  constexpr auto of_1_2 = "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20";
+  done = done && SSL_CTX_set_ciphersuites(context, of_1_3) == 1 &&
+         SSL_CTX_set_cipher_list(context, of_1_2) == 1;
+  if (!done) throw std::runtime_error("this OpenSSL lacks TLS 1.2, or its ciphers");
 }
 
 void set_modes(SSL_CTX* context) {
@@ -137,12 +142,13 @@ void set_modes(SSL_CTX* context) {
 }
 
 // A client that comes again shows a ticket, which only this context can read: the server keeps
-// nothing.
-void set_tickets(SSL_CTX* context) {
+// nothing. Behind a ticket, the certificate of a client would not be checked again.
+void set_tickets(SSL_CTX* context, bool checks_peer) {
+  if (checks_peer) SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
   constexpr unsigned char name[] = "millrace";
   SSL_CTX_set_session_id_context(context, name, sizeof name - 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(context, 1);
+  SSL_CTX_set_num_tickets(context, checks_peer ? 0 : 1);
 }
 
 std::string digest_of_files(const std::vector<std::string>& contents) {
@@ -153,6 +159,7 @@ std::string digest_of_files(const std::vector<std::string>& contents) {
   EVP_Q_digest(nullptr, "SHA256", nullptr, all.data(), all.size(),
                reinterpret_cast<unsigned char*>(digest.data()), &size);
   digest.resize(size);
+  OPENSSL_cleanse(all.data(), all.size());  // it has the key
   return digest;
 }
 
@@ -168,9 +175,7 @@ TlsContext TlsContext::for_clients(const TlsFiles& files, std::string_view proto
   return TlsContext(false, files, protocol);
 }
 
-TlsContext TlsContext::for_servers(const TlsFiles& files, std::string_view protocol) {
-  return TlsContext(true, files, protocol);
-}
+TlsContext TlsContext::for_servers(const TlsFiles& files) { return TlsContext(true, files, http); }
 
 TlsContext::TlsContext(bool is_server, const TlsFiles& files, std::string_view protocol)
     : context_(SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method()), &SSL_CTX_free) {
@@ -179,7 +184,7 @@ TlsContext::TlsContext(bool is_server, const TlsFiles& files, std::string_view p
   set_versions(context);
   set_modes(context);
   speak(context, is_server, protocol);
-  if (is_server) set_tickets(context);
+  if (is_server) set_tickets(context, !files.ca.empty());
   std::vector<std::string> contents(3);
   if (!files.certificate.empty()) {
     contents[0] = content_of(files.certificate, false);
@@ -198,6 +203,7 @@ TlsContext::TlsContext(bool is_server, const TlsFiles& files, std::string_view p
       context, checks_peer ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_NONE,
       nullptr);
   content_ = digest_of_files(contents);
+  OPENSSL_cleanse(contents[1].data(), contents[1].size());
 }
 
 std::chrono::seconds TlsContext::expires() const {

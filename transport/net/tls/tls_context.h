@@ -26,15 +26,16 @@ class TlsContext {
  public:
   // For clients, which check the name and the certificate of the server. Without a `ca` the
   // authorities of the system count. With a certificate, they show it to a server that asks.
-  // `protocol` is the only one that they speak, an ALPN identifier.
+  // `protocol` is the only one that they speak, an ALPN identifier: tests have others.
   //
   // Both functions throw std::invalid_argument, which names the file at fault.
   static TlsContext for_clients(const TlsFiles& files, std::string_view protocol = http);
-  // For servers. With a `ca`, their clients must show a certificate of it. A client that offers
-  // protocols, and not `protocol`, is refused. Requires: a certificate and a key.
-  static TlsContext for_servers(const TlsFiles& files, std::string_view protocol = http);
+  // For servers. With a `ca`, their clients must show a certificate of it, also when they come
+  // again: there are no tickets then. A client that offers protocols, and not `http`, is refused.
+  // Requires: a certificate and a key.
+  static TlsContext for_servers(const TlsFiles& files);
 
-  static constexpr std::string_view http = "http/1.1", workers = "millrace-workers";
+  static constexpr std::string_view http = "http/1.1";
 
   ssl_ctx_st* get() const { return context_.get(); }
   // The end of its own certificate, or of one that came with it: the earliest, as the time since
