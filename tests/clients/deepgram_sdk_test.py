@@ -43,13 +43,6 @@ class Live:
             self.limited(talk.connection._websocket.close)
         return talk
 
-    def test_a_stream_over_tls_with_a_token_has_its_results(self):
-        self.serve_with_tls("secret")
-        talk = self.connect(key="secret", tls="s")
-        talk.send(said(1, 2, rate=RATE))
-        self.assertEqual(finals(talk.end()[:-1]), ["w1 w2"])
-        self.assertRaises((ApiError, InvalidStatus), self.connect, key="other", tls="s")
-
     def start(self, *arguments):
         self.serve(*arguments)
         return self.worker()
@@ -344,6 +337,13 @@ class DeepgramBlocking(Live, Served):
 
 class DeepgramWithAsyncio(Live, Served):
     Talk = WithAsyncio
+    # Not with blocking calls: the SDK reads in one thread and writes in another, and Python before 3.13 then loses writes.
+    def test_a_stream_over_tls_with_a_token_has_its_results(self):
+        self.serve_with_tls("secret")
+        talk = self.connect(key="secret", tls="s")
+        talk.send(said(1, 2, rate=RATE))
+        self.assertEqual(finals(talk.end()[:-1]), ["w1 w2"])
+        self.assertRaises((ApiError, InvalidStatus), self.connect, key="other", tls="s")
 
 
 if __name__ == "__main__":

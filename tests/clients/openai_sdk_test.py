@@ -72,17 +72,6 @@ class Realtime:
         self.assertEqual(events[-1].usage.type, "duration")
         self.assertAlmostEqual(events[-1].usage.seconds, 1.0, delta=0.05)  # the resampler holds some samples
 
-    def test_a_turn_over_tls_with_a_token_has_its_transcript(self):
-        self.serve_with_tls("secret")
-        talk = self.connect(key="secret", tls="s")
-        talk.update(None)
-        talk.until("session.updated")
-        talk.append(said(1, 2))
-        talk.commit()
-        self.assertEqual(transcript(talk.turn()), "w1 w2")
-        with self.assertRaises(InvalidStatus):
-            self.connect(key="other", tls="s")
-
     def test_turns_follow_each_other(self):
         self.start()
         talk = self.talk()
@@ -305,6 +294,18 @@ class OpenAIBlocking(Realtime, Served):
 
 class OpenAIWithAsyncio(Realtime, Served):
     Talk = WithAsyncio
+
+    # Not with blocking calls: the SDK reads in one thread and writes in another, and Python before 3.13 then loses writes.
+    def test_a_turn_over_tls_with_a_token_has_its_transcript(self):
+        self.serve_with_tls("secret")
+        talk = self.connect(key="secret", tls="s")
+        talk.update(None)
+        talk.until("session.updated")
+        talk.append(said(1, 2))
+        talk.commit()
+        self.assertEqual(transcript(talk.turn()), "w1 w2")
+        with self.assertRaises(InvalidStatus):
+            self.connect(key="other", tls="s")
 
 
 if __name__ == "__main__":

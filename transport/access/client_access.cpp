@@ -54,6 +54,7 @@ struct ClientAccess::Granting {
     return Grant{.tenant = &default_live};
   }
   Granted operator()(const TokenDigest& digest) const {
+    if (!state.needs_token()) return Grant{.tenant = &default_live};
     const auto& [tokens, tenants] = state.rules;
     if (const auto found = tenants ? tenants->find(digest) : std::nullopt) {
       Grant granted = of_tenant(found->tenant);

@@ -96,7 +96,7 @@ HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
     return {.body = "", .fields = {{"Access-Control-Allow-Headers", "Authorization"}}};
   if (error.logged)
     scope.stats().refused[error.reason].add();
-  else if (error.status == 429 || !is_question(query))
+  else if (error.reason == Refusal::limit_address || !is_question(query))
     scope.refuse(arrival.origin.text(), error.reason, error.message);
   const WebSocketProtocol* const protocol = protocol_of(query, arrival.protocols);
   return protocol ? protocol->answer(error, scope) : answer_to(error);
@@ -271,7 +271,9 @@ Task<> StreamServer::serve(Socket accepted, ClientOrigin origin, Share share) {
                           ? protocol->thread_of(request->query, identity_of(arrival))
                           : std::nullopt;
   if (thread && *thread < siblings_.size()) {
-    const Tcp version = socket.tcp().local_endpoint().protocol();
+    boost::system::error_code lost;
+    const Tcp version = socket.tcp().local_endpoint(lost).protocol();
+    if (lost) co_return;
     auto [descriptor, tls] = socket.release();
     siblings_[*thread]->take({version, std::move(descriptor), std::move(tls),
                               std::move(arrival.socket), std::move(arrival.origin),

@@ -22,7 +22,7 @@ class UpgradeLimit final : SessionScope::Watched {
     abort();
   }
   void abort() override { socket_.close(); }
-  void drain() override { abort(); }  // the client has no stream yet
+  void drain() override { abort(); }  // the client has received nothing yet
 
   std::string_view why() const { return why_; }  // why the socket was closed
 

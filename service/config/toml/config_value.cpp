@@ -39,10 +39,14 @@ ConfigTable convert(const toml::table& from) {
   return table;
 }
 
+// Years that a Duration cannot have, such as 9999 for "never", count as the nearest of these.
+constexpr int first_year = 1700, last_year = 2200;
+
 // Requires: the offset is given.
 Duration since_1970(const toml::date_time& moment) {
   const auto& [date, time, offset] = moment;
-  const std::chrono::sys_days day = std::chrono::year(date.year) / date.month / date.day;
+  const std::chrono::year year(std::clamp<int>(date.year, first_year, last_year));
+  const std::chrono::sys_days day = year / date.month / date.day;
   return day.time_since_epoch() + std::chrono::hours(time.hour) +
          std::chrono::minutes(time.minute - offset->minutes) + std::chrono::seconds(time.second);
 }

@@ -14,9 +14,9 @@ namespace millrace {
 
 // Parses text like "2ms" or "1.5s", in ns, us, ms, s, min or h. nullopt if it is invalid.
 std::optional<Duration> parse_time(std::string_view text);
-// Parses text like "64MiB", in B, KiB, MiB, GiB or TiB. nullopt if it is invalid.
-// Like "20/s": from 0.001 to a million per second.
+// Parses text like "20/s", from 0.001 to a million per second. nullopt if it is invalid.
 std::optional<double> parse_rate(std::string_view text);
+// Parses text like "64MiB", in B, KiB, MiB, GiB or TiB. nullopt if it is invalid.
 std::optional<std::size_t> parse_bytes(std::string_view text);
 
 // The value in the largest unit in which it is a whole number: 100 ms as "100ms".

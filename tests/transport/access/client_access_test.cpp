@@ -179,6 +179,13 @@ TEST_CASE("tokens of the list are of the default tenant, which may have limits")
   CHECK(grant.tenant->streams.limit() > 1'000'000'000);
 }
 
+TEST_CASE("when no token is needed any more, one that was accepted still is") {
+  Access access({.tokens = list_of({"abc"})});
+  const Credential shown = *access.identify("abc");
+  access.replace({});
+  CHECK(access.grant(shown)->tenant->name() == "default");
+}
+
 TEST_CASE("a reload changes the limits of a tenant, and not what it uses") {
   Access access({{.name = "acme", .tokens = {token("a")}, .streams = 2}});
   Tenant& tenant = *access.granted("a").tenant;

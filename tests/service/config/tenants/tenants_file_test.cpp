@@ -45,6 +45,19 @@ signal = "200/s"
   CHECK(acme.signal == RateRule(200, 400));
 }
 
+TEST_CASE("the end of a token may be in any year, such as 9999 for never") {
+  const auto until = [](const std::string& year) {
+    return *only("[[tenant]]\nname = \"acme\"\ntokens = [{ sha256 = \"" + digest +
+                 "\", until = " + year + "-12-31T23:59:59Z }]")
+                .tokens.at(0)
+                .until;
+  };
+  CHECK(until("9999") == until("2200"));
+  CHECK(until("9999") > until("2199"));
+  CHECK(until("1600") == until("1700"));
+  CHECK(until("1600") < Duration());
+}
+
 TEST_CASE("by default a tenant has all pipelines, 1000 streams and no rates") {
   const TenantRule acme = only("[[tenant]]\nname = \"acme\"\n" + token);
   CHECK_FALSE(acme.tokens.at(0).until);
