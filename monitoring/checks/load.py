@@ -97,7 +97,7 @@ async def clients(load):
 
     await asyncio.gather(*(again_and_again(load, lambda number=number: sends(load, number), 0.5)
                            for number in range(ROOM + 4)),  # the other 4 are refused
-                         again_and_again(load, lambda: refused(pipeline="nobody"), 0.3))
+                         again_and_again(load, lambda: refused(pipeline="missing"), 0.3))
 
 
 class Load:

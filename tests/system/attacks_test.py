@@ -44,7 +44,7 @@ class TlsAttacks(FaultTest):
         return client
 
     def stalled(self, flights, share):
-        """A connection whose client sends this share of its last one of so many flights: TLS has two, and the third one is
+        """A connection whose client sends `flights` flights, and of the last one this share. TLS has two flights; the third is
         the request."""
         client = self.enterContext(socket.create_connection(("127.0.0.1", self.serving.port), timeout=PATIENCE))
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -25,7 +25,7 @@ TEST_CASE("a peer that is no proxy is the client, whatever it writes") {
   CHECK(client({"10.0.0.2"}, "::ffff:198.51.100.9") == "198.51.100.9");
 }
 
-TEST_CASE("a proxy that names nobody is the client") { CHECK(client({}) == "10.0.0.1"); }
+TEST_CASE("a proxy that names no client is the client") { CHECK(client({}) == "10.0.0.1"); }
 
 TEST_CASE("the client is the last address that is no proxy") {
   CHECK(client({"192.0.2.1"}) == "192.0.2.1");
